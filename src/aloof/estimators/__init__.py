@@ -1,0 +1,53 @@
+"""The detectors: scikit-learn's contract, thin."""
+
+from __future__ import annotations
+
+import os
+
+from aloof.estimators._base import Detector
+from aloof.estimators.dual_prior import DualPriorVAE
+from aloof.estimators.max_min import MaxMinVAE
+from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
+from aloof.estimators.pyod import PyODAdapter
+from aloof.estimators.vae import VAE
+from aloof.exceptions import ModelError
+from aloof.networks import NetworkFactory
+from aloof.persistence import read_model
+
+__all__ = [
+    "VAE",
+    "DualPriorVAE",
+    "MaxMinDualPriorVAE",
+    "MaxMinVAE",
+    "PyODAdapter",
+    "load",
+]
+
+_ESTIMATORS: dict[str, type[Detector]] = {
+    estimator.__name__: estimator
+    for estimator in (VAE, MaxMinVAE, DualPriorVAE, MaxMinDualPriorVAE)
+}
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    encoder: NetworkFactory | None = None,
+    decoder: NetworkFactory | None = None,
+    device: str = "auto",
+) -> Detector:
+    """Read any detector that was saved with ``detector.save(path)``.
+
+    Parameters
+    ----------
+    path
+        The model folder.
+    encoder, decoder
+        The factories it was fitted with, if it was fitted with your own.
+    device
+        Where to score.
+    """
+    name = read_model(path)[0].get("estimator")
+    if name not in _ESTIMATORS:
+        raise ModelError(f"{os.fspath(path)} holds an unknown estimator, {name!r}.")
+    return _ESTIMATORS[name].load(path, encoder=encoder, decoder=decoder, device=device)

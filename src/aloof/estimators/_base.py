@@ -1,0 +1,461 @@
+"""What the four detectors share: the scikit-learn contract over `aloof.training`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aloof.estimators._parameters import check_parameters
+from aloof.estimators._scaling import Standardizer
+from aloof.estimators.pyod import PyODAdapter
+from aloof.exceptions import LabelWarning, ModelError
+from aloof.labels import ANOMALY, read_labels
+from aloof.networks import (
+    Architecture,
+    MLPDecoder,
+    MLPEncoder,
+    NetworkFactory,
+    check_architecture,
+)
+from aloof.persistence import check_tensors, read_model, versions, write_model
+from aloof.scoring import Scorer
+from aloof.training import (
+    Ensemble,
+    FitResult,
+    LearningRateSchedule,
+    Likelihood,
+    Method,
+    Objective,
+    Precision,
+    Problem,
+    Stream,
+    TrainingConfig,
+    derive,
+    progress_bar,
+    resolve_device,
+    train,
+)
+
+__all__ = ["Detector", "LabelledDetector"]
+
+# With fewer labelled anomalies than this, all of them are needed for training.
+_FEWEST_TO_HOLD_OUT = 10
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Detector(OutlierMixin, BaseEstimator):
+    """A detector without a method; see `aloof.VAE` for the parameters.
+
+    A dataclass, because a scikit-learn constructor does just what a dataclass's does:
+    store keyword parameters as they are. Everything is checked in `fit`.
+    """
+
+    hidden: tuple[int, ...] = (128, 64)
+    latent_dim: int = 16
+    n_members: int = 5
+    beta_kl: float = 0.05
+    likelihood: Likelihood = "squared-error"
+    max_epochs: int = 150
+    annealing_epochs: int = 20
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    lr_schedule: LearningRateSchedule = "constant"
+    max_grad_norm: float | None = 10.0
+    patience: int | None = None
+    validation_fraction: float = 0.1
+    contamination: float = 0.01
+    standardize: bool = True
+    encoder: NetworkFactory | None = None
+    decoder: NetworkFactory | None = None
+    device: str = "auto"
+    precision: Precision = "float32"
+    compile: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
+
+    method: ClassVar[Method]
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Learn what is normal.
+
+        Parameters
+        ----------
+        X
+            Rows ``(n, n_features)``, or ``(n, *shape)`` with networks of your own.
+        y
+            Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled. Unlabelled rows are
+            taken as normal. See `aloof.encode_labels` for other conventions.
+
+        Returns
+        -------
+        The fitted detector.
+        """
+        self._check_parameters()
+        X = self._validate(X, reset=True)
+        labels = read_labels(y, len(X))
+        self.device_ = resolve_device(self.device)
+        seed = self._seed()
+        self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
+        usual = np.flatnonzero(labels != ANOMALY)
+        if len(usual) < 2:
+            raise ValueError(
+                f"Found array with {len(usual)} sample(s) that are not labelled as "
+                "anomalies, while a minimum of 2 is required to learn what is normal."
+            )
+        self.shape_ = X.shape[1:]
+        self.scaling_ = (
+            Standardizer.fit(X[usual])
+            if self.standardize
+            else Standardizer.identity(self.shape_)
+        )
+        rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
+        problem = self._problem(labels, seed)
+        self._warn_without_anomalies(problem)
+        architecture = self._architecture()
+        dtype = check_architecture(
+            architecture, [rows[:2]], learned_variance=self.likelihood == "gaussian"
+        )
+        result = self._train(rows, problem, architecture)
+        self.history_ = result.history
+        self.best_epoch_ = result.best_epoch
+        self.n_iter_ = len(result.history["loss"])
+        self._scorer = Scorer(
+            result.ensemble, problem.objective, device=self.device_, dtype=dtype
+        )
+        self._ensemble = result.ensemble
+        self._scoring_dtype = dtype
+        del rows
+        scores = self._score_samples(X)
+        self.training_scores_ = -scores
+        self.offset_ = float(np.percentile(scores[usual], 100.0 * self.contamination))
+        return self
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how normal each row is: the mean of the members' ELBOs.
+
+        Higher is more normal, as in scikit-learn; `anomaly_score` is the opposite. The score
+        of a row depends on that row alone and is the same in every call.
+        """
+        check_is_fitted(self)
+        return self._score_samples(self._validate(X, reset=False))
+
+    def anomaly_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how anomalous each row is; higher is worse."""
+        return -self.score_samples(X)
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return ``score_samples(X) - offset_``: negative for anomalies."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Return -1 for anomalies and 1 for normal rows, as scikit-learn does."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Fit, and return the decisions on the training rows."""
+        self.fit(X, y)
+        return np.where(-self.training_scores_ - self.offset_ < 0, -1, 1)
+
+    def latent(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return each member's posterior means, ``(n_members, n, latent_dim)``.
+
+        Members have latent spaces of their own: look at one of them, or put them side by
+        side, but do not average over them.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._scorer.latent(lambda rows: self.scaling_.transform(X[rows]), len(X))
+
+    def as_pyod(self) -> PyODAdapter:
+        """Return a view of this fitted detector with PyOD's names and signs."""
+        check_is_fitted(self)
+        return PyODAdapter(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted detector to a folder.
+
+        The folder holds ``model.safetensors`` and ``manifest.json``: data, no code. The
+        ``threshold`` in the manifest may be edited. An older model of the same name is
+        replaced; a failed save changes nothing.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params()
+        custom = self.encoder is not None
+        parameters.update(encoder=None, decoder=None, verbose=False)
+        parameters["hidden"] = list(self.hidden)
+        if self.checkpoint is not None:
+            parameters["checkpoint"] = os.fspath(self.checkpoint)
+        if isinstance(self.random_state, np.integer):
+            parameters["random_state"] = int(self.random_state)
+        elif self.random_state is not None and not isinstance(self.random_state, int):
+            parameters["random_state"] = None
+        manifest = {
+            "estimator": type(self).__name__,
+            "method": self.method,
+            "parameters": parameters,
+            "custom_networks": custom,
+            "n_features_in": self.n_features_in_,
+            "shape": list(self.shape_),
+            "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
+            "member_seeds": self.member_seeds_,
+            "scoring_dtype": str(self._scoring_dtype).removeprefix("torch."),
+            "threshold": {"offset": self.offset_},
+            "versions": versions(),
+        }
+        tensors = {f"network.{k}": v for k, v in self._ensemble.state().items()}
+        for name, curve in self.history_.items():
+            tensors[f"history.{name}"] = torch.from_numpy(curve)
+        tensors["best_epoch"] = torch.from_numpy(self.best_epoch_)
+        tensors["training_scores"] = torch.from_numpy(self.training_scores_)
+        tensors["scaling.mean"] = torch.from_numpy(self.scaling_.mean)
+        tensors["scaling.scale"] = torch.from_numpy(self.scaling_.scale)
+        write_model(path, manifest, tensors)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        encoder: NetworkFactory | None = None,
+        decoder: NetworkFactory | None = None,
+        device: str = "auto",
+    ) -> Self:
+        """Read a detector that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        encoder, decoder
+            The factories it was fitted with, if it was fitted with your own; a model folder
+            holds no code.
+        device
+            Where to score.
+        """
+        manifest, tensors = read_model(path)
+        name = manifest.get("estimator")
+        if name != cls.__name__:
+            raise ModelError(
+                f"{os.fspath(path)} holds a {name}, not a {cls.__name__}. "
+                f"Use {name}.load or aloof.load."
+            )
+        if manifest["custom_networks"] and (encoder is None or decoder is None):
+            raise ModelError(
+                f"{os.fspath(path)} was fitted with networks of your own, and a model folder "
+                "holds no code. Pass the factories: load(path, encoder=..., decoder=...)."
+            )
+        parameters = dict(manifest["parameters"])
+        parameters.update(hidden=tuple(parameters["hidden"]), encoder=encoder, decoder=decoder)
+        self = cls(**parameters)
+        self._restore(manifest, tensors, device, path)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "offset_")
+
+    def _restore(
+        self,
+        manifest: dict[str, Any],
+        tensors: dict[str, torch.Tensor],
+        device: str,
+        path: str | os.PathLike[str],
+    ) -> None:
+        self.device_ = resolve_device(device)
+        self.n_features_in_ = manifest["n_features_in"]
+        self.shape_ = tuple(manifest["shape"])
+        if manifest["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
+        self.member_seeds_ = list(manifest["member_seeds"])
+        parts: dict[str, dict[str, torch.Tensor]] = {"": {}}
+        for name, value in tensors.items():
+            part, _, rest = name.partition(".")
+            parts.setdefault(part if rest else "", {})[rest or part] = value
+        self.scaling_ = Standardizer(
+            parts["scaling"]["mean"].numpy(), parts["scaling"]["scale"].numpy()
+        )
+        self.history_ = {name: value.numpy() for name, value in parts["history"].items()}
+        self.n_iter_ = len(self.history_["loss"])
+        self.best_epoch_ = parts[""]["best_epoch"].numpy()
+        self.training_scores_ = parts[""]["training_scores"].numpy()
+        example = torch.zeros(2, *self.shape_)
+        ensemble = Ensemble.build(
+            self._architecture(), self.member_seeds_, [example], device=self.device_
+        )
+        check_tensors(ensemble.state(), parts["network"], os.fspath(path))
+        ensemble.load(parts["network"])
+        self._ensemble = ensemble.select(slice(None))
+        self._scoring_dtype = getattr(torch, manifest["scoring_dtype"])
+        self._scorer = Scorer(
+            self._ensemble,
+            self._objective(),
+            device=self.device_,
+            dtype=self._scoring_dtype,
+        )
+        offset = (manifest.get("threshold") or {}).get("offset")
+        if not isinstance(offset, int | float):
+            raise ModelError(
+                f"The threshold's offset in {os.fspath(path)} must be a number; got {offset!r}."
+            )
+        self.offset_ = float(offset)
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(deep=False))
+
+    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
+        checked: NDArray[np.floating] = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            allow_nd=self.encoder is not None,
+            ensure_min_samples=2 if reset else 1,
+        )
+        if not reset and checked.shape[1:] != self.shape_:
+            raise ValueError(
+                f"X has rows of shape {checked.shape[1:]}, but {type(self).__name__} was "
+                f"fitted with rows of shape {self.shape_}."
+            )
+        return checked
+
+    def _score_samples(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        return self._scorer.elbo(lambda rows: self.scaling_.transform(X[rows]), len(X))
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _objective(self) -> Objective:
+        return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
+
+    def _config(self) -> TrainingConfig:
+        return TrainingConfig(
+            max_epochs=self.max_epochs,
+            warmup_epochs=0,
+            annealing_epochs=self.annealing_epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            lr_schedule=self.lr_schedule,
+            max_grad_norm=self.max_grad_norm,
+            patience=self.patience,
+            precision=self.precision,
+            compile=self.compile,
+        )
+
+    def _architecture(self) -> Architecture:
+        if self.encoder is not None and self.decoder is not None:
+            encoder, decoder = self.encoder, self.decoder
+        else:
+            hidden = tuple(self.hidden)
+            encoder = partial(MLPEncoder, hidden=hidden)
+            decoder = partial(
+                MLPDecoder, hidden=hidden, learn_variance=self.likelihood == "gaussian"
+            )
+        return Architecture(
+            partial(encoder, self.shape_, self.latent_dim),
+            partial(decoder, self.shape_, self.latent_dim),
+            self.latent_dim,
+        )
+
+    def _problem(self, labels: NDArray[np.int64], seed: int) -> Problem:
+        """Turn labels into rows to train on and rows to validate with."""
+        usual = np.flatnonzero(labels != ANOMALY)
+        anomalies = np.flatnonzero(labels == ANOMALY)
+        held_usual = held_anomalies = anomalies[:0]
+        if self.patience is not None:
+            rng = np.random.default_rng(derive(seed, Stream.SPLIT))
+            n_held = max(1, round(self.validation_fraction * len(usual)))
+            usual, held_usual = _split(usual, n_held, rng)
+            if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
+                n_held = round(self.validation_fraction * len(anomalies))
+                anomalies, held_anomalies = _split(anomalies, n_held, rng)
+        return Problem(
+            normal=usual,
+            anomaly=anomalies,
+            seeds=self.member_seeds_,
+            objective=self._objective(),
+            validation_normal=held_usual,
+            validation_anomaly=held_anomalies,
+        )
+
+    def _train(
+        self, rows: torch.Tensor, problem: Problem, architecture: Architecture
+    ) -> FitResult:
+        fit = partial(
+            train,
+            [rows],
+            [problem],
+            architecture,
+            self._config(),
+            device=self.device_,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+        )
+        if not self.verbose:
+            return fit()[0]
+        with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
+            return fit(on_epoch=report)[0]
+
+    def _warn_without_anomalies(self, problem: Problem) -> None:
+        """Say so where a method that uses labelled anomalies has none."""
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LabelledDetector(Detector):
+    """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
+
+    gamma: float = 1.0
+    warmup_epochs: int = 50
+    anomaly_interval: int = 1
+    anomaly_batch_size: int = 32
+    freeze_decoder: bool = True
+    separate_encoder: bool = False
+
+    def _objective(self) -> Objective:
+        return replace(super()._objective(), gamma=self.gamma)
+
+    def _config(self) -> TrainingConfig:
+        return replace(
+            super()._config(),
+            warmup_epochs=self.warmup_epochs,
+            anomaly_interval=self.anomaly_interval,
+            anomaly_batch_size=self.anomaly_batch_size,
+            freeze_decoder=self.freeze_decoder,
+            separate_encoder=self.separate_encoder,
+        )
+
+    def _warn_without_anomalies(self, problem: Problem) -> None:
+        if len(problem.anomaly) == 0:
+            warnings.warn(
+                f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
+                "trained as a plain VAE.",
+                LabelWarning,
+                stacklevel=3,
+            )
+        elif self.max_epochs <= self.warmup_epochs:
+            warnings.warn(
+                f"max_epochs={self.max_epochs} ends before the labelled anomalies join after "
+                f"warmup_epochs={self.warmup_epochs}: they are not used.",
+                LabelWarning,
+                stacklevel=3,
+            )
+
+
+def _split(
+    rows: NDArray[np.int64], n_held: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = rng.permutation(rows)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])

@@ -1,0 +1,97 @@
+"""Checks of constructor parameters: all of them at once, each with what it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, get_args
+
+from aloof.objectives import Repulsion
+from aloof.training import LIKELIHOODS, LearningRateSchedule, Precision
+
+__all__ = ["check_parameters"]
+
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _integer(low: int) -> Check:
+    return (
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low,
+        f"an int >= {low}",
+    )
+
+
+def _real(low: float, high: float = float("inf"), *, above: bool = False) -> Check:
+    def check(value: Any) -> bool:
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        return (float(value) > low if above else float(value) >= low) and float(value) <= high
+
+    bound = f"{'>' if above else '>='} {low:g}"
+    if high != float("inf"):
+        bound += f" and <= {high:g}"
+    return check, f"a number {bound}"
+
+
+def _one_of(values: tuple[Any, ...]) -> Check:
+    return lambda v: isinstance(v, str) and v in values, "one of " + ", ".join(
+        map(repr, values)
+    )
+
+
+def _or_none(check: Check) -> Check:
+    return lambda v: v is None or check[0](v), f"{check[1]}, or None"
+
+
+_BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
+_FACTORY: Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
+
+_CHECKS: dict[str, Check] = {
+    "alpha": _real(float("-inf")),
+    "anomaly_batch_size": _integer(1),
+    "anomaly_interval": _integer(1),
+    "annealing_epochs": _integer(0),
+    "batch_size": _integer(1),
+    "beta_cubo": _real(0),
+    "beta_kl": _real(0),
+    "compile": _BOOLEAN,
+    "contamination": _real(0, 0.5, above=True),
+    "decoder": _FACTORY,
+    "encoder": _FACTORY,
+    "freeze_decoder": _BOOLEAN,
+    "gamma": _real(0),
+    "hidden": (
+        lambda v: isinstance(v, tuple | list) and all(_integer(1)[0](w) for w in v),
+        "a tuple of ints >= 1",
+    ),
+    "latent_dim": _integer(1),
+    "learning_rate": _real(0, above=True),
+    "likelihood": _one_of(LIKELIHOODS),
+    "lr_schedule": _one_of(get_args(LearningRateSchedule)),
+    "margin": _real(float("-inf")),
+    "max_epochs": _integer(1),
+    "max_grad_norm": _or_none(_real(0, above=True)),
+    "n_members": _integer(1),
+    "n_samples": _integer(1),
+    "patience": _or_none(_integer(1)),
+    "precision": _one_of(get_args(Precision)),
+    "repulsion": _one_of(get_args(Repulsion)),
+    "separate_encoder": _BOOLEAN,
+    "standardize": _BOOLEAN,
+    "validation_fraction": _real(0, 0.5, above=True),
+    "verbose": _BOOLEAN,
+    "warmup_epochs": _integer(0),
+}
+
+
+def check_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
+    """Raise one `ValueError` that names every parameter that is out of bounds."""
+    problems = [
+        f"The {name!r} parameter of {owner} must be {_CHECKS[name][1]}; got {value!r}."
+        for name, value in parameters.items()
+        if name in _CHECKS and not _CHECKS[name][0](value)
+    ]
+    if (parameters.get("encoder") is None) != (parameters.get("decoder") is None):
+        problems.append(f"{owner} needs both an encoder and a decoder, or neither.")
+    if problems:
+        raise ValueError(" ".join(problems))

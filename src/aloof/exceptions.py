@@ -1,0 +1,71 @@
+"""Every error and warning aloof raises on purpose.
+
+::
+
+    AloofError
+    ├── LabelError (ValueError)         labels that cannot be read, or of another convention
+    ├── NetworkError (TypeError)        an encoder or decoder that breaks the protocol
+    ├── DeviceError (ValueError)        a device that is not there
+    ├── DivergenceError (RuntimeError)  a member whose loss is no longer finite
+    ├── ModelError (ValueError)         a model folder that cannot be read or written
+    ├── CheckpointError (ValueError)    a checkpoint of another fit
+    └── MissingExtraError (ImportError) an optional dependency that is not installed
+
+    LabelWarning (UserWarning)          labels that look odd but can be used
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AloofError",
+    "CheckpointError",
+    "DeviceError",
+    "DivergenceError",
+    "LabelError",
+    "LabelWarning",
+    "MissingExtraError",
+    "ModelError",
+    "NetworkError",
+]
+
+
+class AloofError(Exception):
+    """Base of every error raised by aloof."""
+
+
+class LabelError(AloofError, ValueError):
+    """Labels that cannot be read, or that follow another convention."""
+
+
+class NetworkError(AloofError, TypeError):
+    """An encoder or decoder that breaks the protocol of `aloof.networks`."""
+
+
+class DeviceError(AloofError, ValueError):
+    """A device that was asked for and is not there."""
+
+
+class DivergenceError(AloofError, RuntimeError):
+    """Training that produced a loss that is not finite."""
+
+
+class ModelError(AloofError, ValueError):
+    """A model folder that cannot be read or written."""
+
+
+class CheckpointError(AloofError, ValueError):
+    """A checkpoint that does not belong to the fit that found it."""
+
+
+class MissingExtraError(AloofError, ImportError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed. "
+            f"Install it with: pip install 'aloof[{extra}]'"
+        )
+
+
+class LabelWarning(UserWarning):
+    """Labels that look odd but can be used."""

@@ -1,0 +1,193 @@
+"""Labels: 1 anomaly, 0 normal, -1 unlabelled, and how others write them.
+
+The same numbers mean opposite things in neighbouring libraries, and a detector trained
+with inverted labels fails without a word. So what looks like another convention is
+refused, and `encode_labels` converts it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aloof.exceptions import LabelError, LabelWarning
+
+__all__ = [
+    "ANOMALY",
+    "NORMAL",
+    "UNLABELLED",
+    "Convention",
+    "encode_labels",
+    "read_labels",
+]
+
+ANOMALY, NORMAL, UNLABELLED = 1, 0, -1
+
+Convention = Literal["aloof", "pyod", "deepod", "deepsad", "sklearn-outlier"]
+
+_CONVENTIONS: dict[str, dict[int, int]] = {
+    "aloof": {1: ANOMALY, 0: NORMAL, -1: UNLABELLED},
+    "pyod": {1: ANOMALY, 0: NORMAL},
+    "deepod": {1: ANOMALY, 0: UNLABELLED},
+    "deepsad": {-1: ANOMALY, 1: NORMAL, 0: UNLABELLED},
+    "sklearn-outlier": {-1: ANOMALY, 1: NORMAL},
+}
+_HINT = (
+    "aloof expects 1 for anomalies, 0 for normal rows and -1, NaN or None for unlabelled "
+    "ones. Convert with aloof.encode_labels(y, convention), where convention is one of "
+    f"{', '.join(map(repr, _CONVENTIONS))} or a mapping such as {{'fraud': 1, 'ok': 0}}."
+)
+
+
+def encode_labels(
+    y: ArrayLike, convention: Convention | Mapping[Any, int]
+) -> NDArray[np.int64]:
+    """Convert labels of another convention; anything unexpected is an error.
+
+    Parameters
+    ----------
+    y
+        Labels. Missing values (NaN, None, pandas' NA) are unlabelled.
+    convention
+        Who wrote them, or a mapping from their values to 1, 0 and -1.
+
+        ================== ======= ====== ==========
+        convention         anomaly normal unlabelled
+        ================== ======= ====== ==========
+        "aloof"            1       0      -1
+        "pyod"             1       0
+        "deepod"           1              0
+        "deepsad"          -1      1      0
+        "sklearn-outlier"  -1      1
+        ================== ======= ====== ==========
+
+    Returns
+    -------
+    Array of 1, 0 and -1.
+
+    Examples
+    --------
+    >>> encode_labels([1, 1, -1, 0], "deepsad")
+    array([ 0,  0,  1, -1])
+    >>> encode_labels(["ok", "fraud", None], {"fraud": 1, "ok": 0})
+    array([ 0,  1, -1])
+    """
+    if isinstance(convention, Mapping):
+        mapping = dict(convention)
+        targets = set(mapping.values())
+        if not targets <= {ANOMALY, NORMAL, UNLABELLED}:
+            raise LabelError(f"A label mapping must map to 1, 0 or -1; got {_listed(targets)}.")
+    elif convention in _CONVENTIONS:
+        mapping = dict(_CONVENTIONS[convention])
+    else:
+        raise LabelError(
+            f"Unknown label convention {convention!r}; known are "
+            f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
+        )
+    values = [_plain(value) for value in np.asarray(y, dtype=object).ravel()]
+    unknown = {value for value in values if value is not None and value not in mapping}
+    if unknown:
+        raise LabelError(
+            f"Labels {_listed(unknown)} are not in the convention, which knows "
+            f"{_listed(set(mapping))}."
+        )
+    return np.array(
+        [UNLABELLED if value is None else mapping[value] for value in values], np.int64
+    )
+
+
+def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+    """Read the labels given to ``fit``; warn or stop where they look wrong.
+
+    Parameters
+    ----------
+    y
+        1, 0 and -1 (or booleans), missing values for unlabelled rows; None: no labels.
+    n_rows
+        The number of labels there should be.
+
+    Returns
+    -------
+    Array of 1, 0 and -1.
+
+    Warns
+    -----
+    LabelWarning
+        Values that are not labels (their rows count as unlabelled), and more anomalies than
+        other rows.
+    """
+    if y is None:
+        return np.full(n_rows, UNLABELLED)
+    numeric = np.asarray(y)
+    if numeric.ndim != 1:
+        numeric = numeric.reshape(-1)
+    if len(numeric) != n_rows:
+        raise LabelError(
+            f"y must have one label for each row: X has {n_rows} rows, y has {len(numeric)}."
+        )
+    if numeric.dtype.kind not in "biuf":
+        numeric = _numeric(numeric)
+    labels = np.full(n_rows, UNLABELLED)
+    known = ~np.isnan(numeric.astype(np.float64))
+    values = set(np.unique(numeric[known]).tolist())
+    if values == {-1, 1}:
+        raise LabelError(
+            "y holds -1 and 1 only, which is the convention of Deep SAD and of "
+            f"scikit-learn's outlier detectors (-1 anomaly, 1 normal). {_HINT}"
+        )
+    unknown = {value for value in values if value not in (ANOMALY, NORMAL, UNLABELLED)}
+    if unknown:
+        warnings.warn(
+            f"y holds {_listed(unknown)}; these rows count as unlabelled. {_HINT}",
+            LabelWarning,
+            stacklevel=3,
+        )
+    labels[numeric == NORMAL] = NORMAL
+    labels[numeric == ANOMALY] = ANOMALY
+    n_anomalies = int((labels == ANOMALY).sum())
+    if n_anomalies == n_rows:
+        raise LabelError(
+            "Every row is labelled as an anomaly; fitting needs normal or unlabelled rows "
+            f"to learn from. {_HINT}"
+        )
+    if 2 * n_anomalies > n_rows:
+        warnings.warn(
+            f"{n_anomalies} of {n_rows} rows are labelled as anomalies (1). If 1 means "
+            f"normal in your data, the detector will be inverted. {_HINT}",
+            LabelWarning,
+            stacklevel=3,
+        )
+    return labels
+
+
+def _numeric(values: NDArray[Any]) -> NDArray[np.float64]:
+    plain = [_plain(value) for value in values.tolist()]
+    strings = {value for value in plain if isinstance(value, str)}
+    if strings:
+        raise LabelError(f"y holds strings ({_listed(strings)}). {_HINT}")
+    try:
+        return np.array([np.nan if value is None else value for value in plain], np.float64)
+    except (TypeError, ValueError) as error:
+        kinds = sorted({type(value).__name__ for value in plain})
+        raise LabelError(f"y holds values of type {', '.join(kinds)}. {_HINT}") from error
+
+
+def _plain(value: Any) -> Hashable:
+    """Return None for every kind of missing value, plain Python otherwise."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and np.isnan(value):
+        return None
+    return value  # type: ignore[no-any-return]
+
+
+def _listed(values: set[Any]) -> str:
+    shown = sorted(map(repr, values))
+    more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return ", ".join(shown[:8]) + more

@@ -1,0 +1,43 @@
+"""Plain `torch.nn.Module` networks: no loss, no labels, no trainer.
+
+A pair of networks makes a VAE. Anything that keeps this protocol works with every
+method, with ensembles, saving and scoring:
+
+* an **encoder** maps rows ``(n, *shape)`` to a pair ``(mean, log_var)``, each
+  ``(n, latent_dim)``;
+* a **decoder** maps ``(n, latent_dim)`` to a reconstruction ``(n, *shape)`` (for
+  ``likelihood="bernoulli"``: to logits; for ``likelihood="gaussian"``: to a pair
+  ``(mean, log_var)`` that broadcasts to ``(n, *shape)``);
+* a **factory** ``factory(shape, latent_dim)`` returns a fresh network. It is called once
+  for each member, with torch's random generator set to that member's seed.
+
+Dropout, batch normalisation and recurrent layers are fine. A row must not change another
+row's result in eval mode, and the dtype must follow the input (``x.new_zeros(...)``
+rather than ``torch.zeros(...)``).
+
+A network may set the class attribute ``stackable = True`` to promise that its forward
+pass is unchanged when parameters and inputs carry a leading member axis. An ensemble of
+such networks is then one module with stacked parameters, the fastest way there is;
+`MLPEncoder` and `MLPDecoder` keep that promise.
+"""
+
+from aloof.networks.conv import ConvDecoder, ConvEncoder
+from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
+from aloof.networks.protocol import (
+    Architecture,
+    NetworkFactory,
+    Posterior,
+    check_architecture,
+)
+
+__all__ = [
+    "Architecture",
+    "ConvDecoder",
+    "ConvEncoder",
+    "Linear",
+    "MLPDecoder",
+    "MLPEncoder",
+    "NetworkFactory",
+    "Posterior",
+    "check_architecture",
+]

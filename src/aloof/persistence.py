@@ -1,0 +1,187 @@
+"""A model on disk is data: a folder with ``model.safetensors`` and ``manifest.json``.
+
+Loading runs no code from the folder. The manifest carries a digest of everything but the
+``threshold``, which may be edited by hand, and a digest of the tensors, so a model that was
+changed or half-copied is refused. Writing is atomic: the folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+import torch
+from torch import Tensor
+
+from aloof._version import __version__
+from aloof.exceptions import ModelError
+
+__all__ = ["SCHEMA_VERSION", "check_tensors", "read_model", "versions", "write_model"]
+
+SCHEMA_VERSION = 1
+
+_TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
+_EDITABLE = ("threshold",)
+
+
+def write_model(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, Tensor]
+) -> None:
+    """Write a model folder, replacing an older model of the same name.
+
+    Parameters
+    ----------
+    path
+        The folder. It may not exist, or hold a model; anything else is left alone.
+    manifest
+        What JSON can hold.
+    tensors
+        The rest.
+    """
+    from safetensors.torch import save_file
+
+    target = Path(path)
+    if target.exists() and not (target / _MANIFEST).is_file():
+        raise ModelError(
+            f"{target} exists and is not an aloof model, so it is left alone. "
+            "Save to a new folder."
+        )
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        save_file(
+            {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
+            temporary / _TENSORS,
+        )
+        content = {"schema_version": SCHEMA_VERSION, **manifest}
+        content["tensors_sha256"] = _file_digest(temporary / _TENSORS)
+        content["manifest_sha256"] = _manifest_digest(content)
+        (temporary / _MANIFEST).write_text(
+            json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+        )
+        _replace(temporary, target)
+    except OSError as error:
+        raise ModelError(
+            f"The model cannot be written to {target}: {error.strerror or error}. "
+            "Nothing was changed there."
+        ) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read a model folder; raise `ModelError` where it is not what was written."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    folder = Path(path)
+    manifest = _read_manifest(folder)
+    version = manifest.get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelError(f"{folder / _MANIFEST} has no valid schema_version.")
+    if version > SCHEMA_VERSION:
+        raise ModelError(
+            f"{folder} was written by a newer aloof (schema {version}; this one reads up to "
+            f"{SCHEMA_VERSION}). Upgrade with: pip install --upgrade aloof"
+        )
+    if manifest.get("manifest_sha256") != _manifest_digest(manifest):
+        raise ModelError(
+            f"{folder / _MANIFEST} was changed after the model was saved. Only "
+            f"{' and '.join(map(repr, _EDITABLE))} may be edited by hand; restore the rest."
+        )
+    tensors_path = folder / _TENSORS
+    try:
+        digest = _file_digest(tensors_path)
+    except OSError as error:
+        raise ModelError(
+            f"{folder} is incomplete: {_TENSORS} cannot be read ({error.strerror})."
+        ) from error
+    if digest != manifest.get("tensors_sha256"):
+        raise ModelError(
+            f"{tensors_path} is not the file that was saved with this manifest: it was "
+            "changed or copied in part. Save or copy the model again."
+        )
+    try:
+        return manifest, load_file(tensors_path)
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{tensors_path} cannot be read: {error}.") from error
+
+
+def check_tensors(
+    expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: object
+) -> None:
+    """Raise `ModelError` unless `found` has the names and shapes of `expected`."""
+    wrong = [
+        name
+        for name, value in expected.items()
+        if name not in found or found[name].shape != value.shape
+    ]
+    if wrong:
+        raise ModelError(
+            f"The networks do not fit the weights in {folder}: {wrong[0]} and "
+            f"{len(wrong) - 1} more differ in shape. Pass the factories that the model was "
+            "fitted with."
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions a model was written with."""
+    return {
+        "aloof": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ModelError(f"{folder} is not an aloof model: it has no {_MANIFEST}.") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{folder / _MANIFEST} does not hold a JSON object.")
+    return content
+
+
+def _replace(temporary: Path, target: Path) -> None:
+    """Put a finished folder in place of what is there."""
+    if not target.exists():
+        os.rename(temporary, target)
+        return
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    os.rename(target, aside)
+    try:
+        os.rename(temporary, target)
+    except OSError:
+        os.rename(aside, target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _manifest_digest(manifest: Mapping[str, Any]) -> str:
+    fixed = {
+        key: value
+        for key, value in manifest.items()
+        if key not in (*_EDITABLE, "manifest_sha256")
+    }
+    text = json.dumps(fixed, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,105 @@
+"""Scores from a trained ensemble: deterministic, chunked, float64.
+
+A row's score is a function of that row alone. The posterior mean is decoded, not a sample.
+Rows are computed in chunks of a fixed size, the last one padded, because a matrix product
+may round a row differently in a batch of another size; in float64 where the networks
+allow it, and rounded to float32 at the end, which leaves no trace of the order of summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.objectives import elbo
+from aloof.training import Ensemble, Objective, log_likelihood
+
+__all__ = ["Scorer"]
+
+_CHUNK_BYTES = 16 * 2**20
+_LARGEST_CHUNK = 1024
+
+Rows = Callable[[slice], NDArray[np.floating]]
+
+
+class Scorer:
+    """Scores and latent codes of an ensemble.
+
+    Parameters
+    ----------
+    ensemble
+        Its members.
+    objective
+        What they were trained with; the score is the bound on normal rows.
+    device
+        Where to compute.
+    dtype
+        The networks' dtype while scoring.
+    """
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        objective: Objective,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        wide = dtype if device.type != "mps" else torch.float32
+        self._ensemble = ensemble.to(device, wide)
+        self._objective = objective
+        self._device = device
+        self._dtype = wide
+
+    def elbo(self, rows: Rows, n_rows: int) -> NDArray[np.float64]:
+        """Return the mean over members of each row's ELBO.
+
+        Parameters
+        ----------
+        rows
+            Function that returns the rows of a slice as an array ``(n, *shape)``.
+        n_rows
+            How many rows there are.
+        """
+        scores = np.empty(n_rows, np.float64)
+        for chunk, x, mean, log_var in self._encoded(rows, n_rows):
+            output = self._ensemble.decoder(mean)
+            likelihood = log_likelihood(self._objective, x, output)
+            bound = elbo(likelihood, mean, log_var, beta=self._objective.beta_kl)
+            average = bound.cpu().double().mean(0)[: chunk.stop - chunk.start]
+            scores[chunk] = average.float().numpy()
+        return scores
+
+    def latent(self, rows: Rows, n_rows: int) -> NDArray[np.float64]:
+        """Return the posterior means, ``(members, n_rows, latent_dim)``."""
+        parts = [
+            mean[:, : chunk.stop - chunk.start].cpu().double().numpy()
+            for chunk, _, mean, _ in self._encoded(rows, n_rows)
+        ]
+        return np.concatenate(parts, 1)
+
+    def _encoded(
+        self, rows: Rows, n_rows: int
+    ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
+        """Yield chunks with their rows and posterior, ``(members, size, ...)``."""
+        members = self._ensemble.n_members
+        size = self._chunk_size(rows(slice(0, 1)))
+        for start in range(0, n_rows, size):
+            stop = min(start + size, n_rows)
+            block = rows(slice(start, stop))
+            padded = np.zeros((size, *block.shape[1:]), block.dtype)
+            padded[: len(block)] = block
+            x = torch.from_numpy(padded).to(self._device, self._dtype)
+            x = x.expand(members, *x.shape)
+            with torch.no_grad():
+                mean, log_var = self._ensemble.encode([x])
+                yield slice(start, stop), x, mean, log_var
+
+    def _chunk_size(self, row: NDArray[np.floating]) -> int:
+        per_row = 8 * self._ensemble.n_members * max(64, row.size) * 4
+        size = 2 ** int(np.log2(max(1, _CHUNK_BYTES // per_row)))
+        return int(np.clip(size, 8, _LARGEST_CHUNK))

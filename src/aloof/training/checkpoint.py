@@ -1,0 +1,106 @@
+"""A fit on disk, so that a killed one continues to the same bits.
+
+One safetensors file with everything the next epoch depends on. Random generators need no
+place in it: they are derived from the seeds and the epoch's number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from aloof.exceptions import CheckpointError
+from aloof.training.config import TrainingConfig
+from aloof.training.problem import Problem
+
+__all__ = ["Checkpoint", "fingerprint", "read_checkpoint", "write_checkpoint"]
+
+_FORMAT = "aloof-checkpoint-1"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state after an epoch.
+
+    Attributes
+    ----------
+    epoch
+        Epochs done.
+    tensors
+        Networks, optimiser, best states and history, by name.
+    """
+
+    epoch: int
+    tensors: dict[str, Tensor]
+
+
+def fingerprint(
+    data: Sequence[Tensor], problems: Sequence[Problem], config: TrainingConfig
+) -> str:
+    """Return a hash of all that decides the result of a fit."""
+    digest = hashlib.sha256()
+    digest.update(repr(sorted(asdict(config).items())).encode())
+    for problem in problems:
+        digest.update(repr((problem.objective, tuple(problem.seeds))).encode())
+        for rows in (
+            problem.normal,
+            problem.anomaly,
+            problem.validation_normal,
+            problem.validation_anomaly,
+        ):
+            digest.update(np.ascontiguousarray(rows, np.int64).tobytes())
+            digest.update(b"|")
+    for part in data:
+        digest.update(repr((part.shape, part.dtype)).encode())
+        digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
+    """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
+    from safetensors.torch import save_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    metadata = {
+        "format": _FORMAT,
+        "owner": owner,
+        "epoch": json.dumps(checkpoint.epoch),
+    }
+    tensors = {name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()}
+    try:
+        save_file(tensors, temporary, metadata)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path, owner: str, device: torch.device) -> Checkpoint | None:
+    """Read the checkpoint of the fit with fingerprint `owner`; None where there is none."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        return None
+    try:
+        with safe_open(path, framework="pt", device=str(device)) as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(
+            f"{path} is not a checkpoint that can be read ({error}). "
+            "Delete it to start the fit from the beginning."
+        ) from error
+    if metadata.get("format") != _FORMAT or metadata.get("owner") != owner:
+        raise CheckpointError(
+            f"{path} belongs to a fit with other data, settings or seed. "
+            "Delete it to start from the beginning, or name another checkpoint."
+        )
+    return Checkpoint(int(metadata["epoch"]), tensors)

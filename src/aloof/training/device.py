@@ -1,0 +1,35 @@
+"""Where to compute."""
+
+from __future__ import annotations
+
+import torch
+
+from aloof.exceptions import DeviceError
+
+__all__ = ["resolve_device"]
+
+
+def resolve_device(name: str) -> torch.device:
+    """Turn ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"`` into a device.
+
+    ``"auto"`` takes CUDA, then Apple's MPS, then the CPU.
+    """
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    if name == "auto":
+        return torch.device("cuda", 0) if cuda else torch.device("mps" if mps else "cpu")
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise DeviceError(
+            f"device must be 'auto', 'cpu', 'cuda', 'cuda:N' or 'mps'; got {name!r}."
+        ) from error
+    if device.type == "cpu" or (device.type == "mps" and mps):
+        return device
+    if device.type == "cuda" and cuda:
+        device = torch.device("cuda", device.index or 0)
+        if device.index < torch.cuda.device_count():
+            return device
+    raise DeviceError(
+        f"device={name!r} was asked for, but this machine has no such device that torch "
+        f"{torch.__version__} can use. Use device='auto' to take what is there."
+    )

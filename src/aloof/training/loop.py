@@ -1,0 +1,311 @@
+"""The one training loop: all members of all problems, stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.exceptions import DivergenceError
+from aloof.networks import Architecture
+from aloof.training.batches import Batch, Batches
+from aloof.training.checkpoint import (
+    Checkpoint,
+    fingerprint,
+    read_checkpoint,
+    write_checkpoint,
+)
+from aloof.training.clipping import clip_rows_
+from aloof.training.config import TrainingConfig
+from aloof.training.ensemble import Ensemble
+from aloof.training.history import History
+from aloof.training.loss import Terms, batch_loss, member_numbers
+from aloof.training.problem import Problem
+from aloof.training.progress import EpochReport, ProgressCallback
+from aloof.training.validation import Validation
+
+__all__ = ["FitResult", "train"]
+
+CHECKPOINT_EVERY = 10  # epochs
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A trained problem.
+
+    Attributes
+    ----------
+    ensemble
+        Its members.
+    history
+        Curves ``(epochs, members)`` by name; see `History`.
+    best_epoch
+        The epoch each member's state is from, counted from 1.
+    """
+
+    ensemble: Ensemble
+    history: dict[str, NDArray[np.float64]]
+    best_epoch: NDArray[np.int64]
+
+
+def train(
+    data: Sequence[Tensor],
+    problems: Sequence[Problem],
+    architecture: Architecture,
+    config: TrainingConfig,
+    *,
+    device: torch.device,
+    checkpoint: Path | None = None,
+    on_epoch: ProgressCallback | None = None,
+) -> list[FitResult]:
+    """Train every member of every problem.
+
+    Problems whose batches have the same shape are trained as one stack. A member's result
+    does not depend on what it is stacked with: it is that of the member trained alone, up
+    to floating-point rounding.
+
+    Parameters
+    ----------
+    data
+        The rows all problems index, ``(n, ...)``, and their context, if any.
+    problems
+        What to learn.
+    architecture
+        What makes a member's networks.
+    config
+        The schedule.
+    device
+        Where to compute.
+    checkpoint
+        File to keep the state in while fitting; if it holds the state of this very fit,
+        that fit is continued. Removed at the end. Later stacks add a number to the name.
+    on_epoch
+        Called after each epoch.
+
+    Returns
+    -------
+    One result for each problem, in order.
+    """
+    data = [part.to(device) for part in data]
+    stacks: dict[tuple[object, ...], list[int]] = {}
+    for number, problem in enumerate(problems):
+        stacks.setdefault(problem.shape(config.batch_size), []).append(number)
+    results: dict[int, FitResult] = {}
+    for index, numbers in enumerate(stacks.values()):
+        path = checkpoint
+        if checkpoint is not None and index:
+            path = checkpoint.with_name(f"{checkpoint.name}.{index}")
+        done = index * config.max_epochs
+        run = _Run(data, [problems[i] for i in numbers], architecture, config, device)
+        trained = run.fit(path, on_epoch, done, len(stacks) * config.max_epochs)
+        results.update(zip(numbers, trained, strict=True))
+    return [results[number] for number in range(len(problems))]
+
+
+class _Run:
+    """The training of one stack."""
+
+    def __init__(
+        self,
+        data: Sequence[Tensor],
+        problems: Sequence[Problem],
+        architecture: Architecture,
+        config: TrainingConfig,
+        device: torch.device,
+    ) -> None:
+        self.data, self.problems, self.config, self.device = (
+            data,
+            problems,
+            config,
+            device,
+        )
+        self.objective = problems[0].objective
+        owners = [problem for problem in problems for _ in problem.seeds]
+        seeds = [seed for problem in problems for seed in problem.seeds]
+        dtype = data[0].dtype if data[0].is_floating_point() else torch.float32
+        self.ensemble = Ensemble.build(
+            architecture,
+            seeds,
+            [part[:2].cpu() for part in data],
+            device=device,
+            dtype=dtype,
+            engine=config.engine,
+            separate_encoder=config.separate_encoder and problems[0].uses_anomalies,
+        )
+        self.batches = Batches(
+            owners,
+            seeds,
+            batch_size=config.batch_size,
+            anomaly_batch_size=config.anomaly_batch_size,
+            latent_dim=architecture.latent_dim,
+            device=device,
+            dtype=dtype,
+        )
+        self.numbers = member_numbers(
+            [owner.objective for owner in owners], device=device, dtype=dtype
+        )
+        self.matrix, self.parameters = self.ensemble.flatten()
+        self.optimizer = torch.optim.Adam(
+            [self.matrix], lr=config.learning_rate, fused=device.type != "mps"
+        )
+        self.loss: Callable[..., Terms] = batch_loss
+        if config.compile:
+            self.loss = torch.compile(batch_loss)
+        self.validation = (
+            Validation(owners, seeds, architecture.latent_dim, config.patience, data)
+            if config.patience is not None and len(owners[0].validation_normal)
+            else None
+        )
+        self.history = History()
+
+    def fit(
+        self,
+        path: Path | None,
+        on_epoch: ProgressCallback | None,
+        done: int,
+        total: int,
+    ) -> list[FitResult]:
+        config = self.config
+        owner = fingerprint(self.data, self.problems, config) if path else ""
+        first = self._resume(path, owner) if path else 0
+        epoch = first
+        for epoch in range(first, config.max_epochs):
+            if self.validation is not None and self.validation.all_stopped:
+                break
+            loss = self._epoch(epoch)
+            if on_epoch is not None:
+                n = self.ensemble.n_members
+                on_epoch(EpochReport(done + epoch + 1, total, n, loss))
+            if path is not None and (epoch + 1) % CHECKPOINT_EVERY == 0:
+                write_checkpoint(path, Checkpoint(epoch + 1, self._state()), owner)
+        if on_epoch is not None and epoch + 1 < config.max_epochs:
+            report = EpochReport(done + config.max_epochs, total, self.ensemble.n_members, loss)
+            on_epoch(report)
+        results = self._results(epoch + 1)
+        if path is not None:
+            path.unlink(missing_ok=True)
+        return results
+
+    def _epoch(self, epoch: int) -> float:
+        """Train one epoch; return its mean loss."""
+        config = self.config
+        rate = config.rate(epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        beta_kl = self.numbers["beta_kl"] * config.annealing(epoch)
+        interval = config.interval(epoch) if self.problems[0].uses_anomalies else None
+        # Sums stay on the device: the host waits once an epoch, not once a step.
+        sums = torch.zeros(4, self.ensemble.n_members, device=self.device)
+        with_anomalies = 0
+        for batch in self.batches.epoch(epoch, anomaly_interval=interval):
+            sums += self._step(batch, beta_kl)
+            with_anomalies += batch.anomaly_noise is not None
+        total, normal, anomaly, reconstruction = sums.double().cpu().numpy()
+        if not np.isfinite(total).all():
+            bad = np.flatnonzero(~np.isfinite(total))
+            raise DivergenceError(
+                f"The loss of {len(bad)} of {len(total)} members is not finite in epoch "
+                f"{epoch + 1}. Lower learning_rate (now {rate:g}) or max_grad_norm "
+                f"(now {config.max_grad_norm}), and look for extreme values in the data."
+            )
+        n_steps = self.batches.n_steps
+        kl_weight = beta_kl.double().cpu().numpy()[:, 0]
+        record = {
+            "loss": (normal / n_steps) + anomaly / max(1, with_anomalies),
+            "normal": normal / n_steps,
+            "anomaly": anomaly / max(1, with_anomalies),
+            "reconstruction": reconstruction / n_steps,
+            "kl": (normal - reconstruction) / n_steps / np.where(kl_weight, kl_weight, 1),
+            "learning_rate": np.float64(rate),
+        }
+        if self.validation is not None:
+            record["validation"] = self.validation.check(
+                self.ensemble,
+                self.objective,
+                self.numbers,
+                epoch,
+                counts=epoch >= config.first_full_epoch,
+            )
+        self.history.append(record)
+        return float(record["loss"].mean())
+
+    def _step(self, batch: Batch, beta_kl: Tensor) -> Tensor:
+        """Update every member once; return loss, its parts, and reconstruction error."""
+        rows = [part[batch.rows] for part in self.data]
+        with self._autocast():
+            terms = self.loss(
+                self.ensemble,
+                self.objective,
+                self.numbers,
+                beta_kl,
+                rows,
+                batch.noise,
+                batch.anomaly_noise,
+                n_normal=batch.n_normal,
+                freeze_decoder=self.config.freeze_decoder,
+                seeds=batch.seeds,
+            )
+        # Members are independent: the gradient of the sum is each member's own.
+        gradients = torch.autograd.grad(
+            terms.total.sum(), self.parameters, materialize_grads=True
+        )
+        gradient = torch.cat([part.flatten(1) for part in gradients], 1)
+        if self.config.max_grad_norm is not None:
+            clip_rows_(gradient, self.config.max_grad_norm)
+        self.matrix.grad = gradient
+        self.optimizer.step()
+        parts = (terms.total, terms.normal, terms.anomaly, terms.reconstruction)
+        return torch.stack(parts).detach().float()
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        if self.config.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
+
+    def _state(self) -> dict[str, Tensor]:
+        tensors = {f"network.{k}": v for k, v in self.ensemble.state().items()}
+        for key, value in self.optimizer.state.get(self.matrix, {}).items():
+            tensors[f"optimizer.{key}"] = torch.as_tensor(value)
+        for name, values in self.history.curves().items():
+            tensors[f"history.{name}"] = torch.from_numpy(values)
+        if self.validation is not None:
+            for name, value in self.validation.state().items():
+                tensors[f"validation.{name}"] = value
+        return tensors
+
+    def _resume(self, path: Path, owner: str) -> int:
+        """Continue from the checkpoint, if there is one; return the epochs done."""
+        checkpoint = read_checkpoint(path, owner, self.device)
+        if checkpoint is None:
+            return 0
+        parts: dict[str, dict[str, Tensor]] = {}
+        for name, value in checkpoint.tensors.items():
+            part, rest = name.split(".", 1)
+            parts.setdefault(part, {})[rest] = value
+        self.ensemble.load(parts["network"])
+        self.optimizer.state[self.matrix].update(parts["optimizer"])
+        self.history = History(
+            {name: value.cpu().numpy() for name, value in parts["history"].items()}
+        )
+        if self.validation is not None:
+            self.validation.load(parts["validation"])
+        return checkpoint.epoch
+
+    def _results(self, n_epochs: int) -> list[FitResult]:
+        best_epoch = np.full(self.ensemble.n_members, n_epochs)
+        if self.validation is not None:
+            best_epoch = self.validation.restore(self.ensemble, n_epochs)
+        results, start = [], 0
+        for problem in self.problems:
+            own = slice(start, start + len(problem.seeds))
+            start = own.stop
+            results.append(
+                FitResult(self.ensemble.select(own), self.history.curves(own), best_epoch[own])
+            )
+        return results

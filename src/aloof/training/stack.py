@@ -1,0 +1,227 @@
+"""K networks of one architecture as one callable over ``(members, rows, ...)``.
+
+Parameters and buffers of all members lie in tensors with a leading member axis, whatever
+computes with them:
+
+* ``"stacked"``: the network itself takes stacked parameters (see `aloof.networks`);
+* ``"vmap"``: `torch.vmap` over parameters, buffers and rows;
+* ``"loop"``: one member after the other, for layers vmap has no rule for (recurrent ones),
+  layers that draw random numbers, and convolutions on a CPU, where it is faster.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
+
+from aloof.training.seeds import seeded
+
+__all__ = ["Engine", "Stack"]
+
+Engine = Literal["auto", "stacked", "vmap", "loop"]
+
+
+class Stack:
+    """An ensemble's networks of one kind (its encoders, or its decoders).
+
+    Parameters
+    ----------
+    networks
+        One for each member.
+    engine
+        How to compute; ``"auto"`` takes the fastest that works.
+    example
+        Stacked inputs ``(members, rows, ...)`` to find that out with.
+    device
+        Where to compute.
+
+    Attributes
+    ----------
+    parameters, buffers
+        Name to tensor ``(members, ...)``.
+    engine
+        The engine in use.
+    mixes_rows
+        Whether rows of a batch influence each other in training (batch normalisation).
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[nn.Module],
+        *,
+        engine: Engine,
+        example: Sequence[Tensor],
+        device: torch.device,
+    ) -> None:
+        parameters, buffers = stack_module_state(list(networks))
+        self._network = networks[0].to(device)
+        self.mixes_rows = any(
+            isinstance(layer, nn.modules.batchnorm._BatchNorm)
+            for layer in self._network.modules()
+        )
+        self.hold(
+            {
+                name: value.detach().to(device).requires_grad_(value.requires_grad)
+                for name, value in parameters.items()
+            },
+            {name: value.to(device) for name, value in buffers.items()},
+        )
+        self.engine: Engine = engine
+        if engine == "auto":
+            self.engine = self._choose([part.to(device) for part in example])
+
+    @property
+    def n_members(self) -> int:
+        """Return the number of members."""
+        return len(next(iter(self.parameters.values())))
+
+    def __call__(
+        self,
+        *inputs: Tensor,
+        training: bool = False,
+        frozen: bool = False,
+        seeds: Sequence[int] | None = None,
+    ) -> Any:
+        """Apply every member to its own rows.
+
+        Parameters
+        ----------
+        inputs
+            Tensors ``(members, rows, ...)``.
+        training
+            Run in training mode.
+        frozen
+            Hold parameters fixed: gradients reach the inputs only, and running statistics
+            are left alone.
+        seeds
+            One for each member, for layers that draw random numbers in training.
+
+        Returns
+        -------
+        What the network returns, with a leading member axis on every tensor.
+        """
+        if self._network.training != training:
+            for network in (self._network, self._live, self._fixed):
+                network.train(training)
+        if self.engine == "stacked":
+            return (self._fixed if frozen else self._live)(*inputs)
+        parameters, buffers = self.parameters, self.buffers
+        if frozen:
+            parameters = {name: value.detach() for name, value in parameters.items()}
+            buffers = {name: value.clone() for name, value in buffers.items()}
+        if self.engine == "vmap":
+            return torch.vmap(self._call)(parameters, buffers, *inputs)
+        return self._loop(parameters, buffers, inputs, seeds)
+
+    def select(self, members: Sequence[int] | slice) -> Stack:
+        """Return a stack of some of the members, with tensors of its own."""
+        return self._with(
+            {name: value.detach()[members].clone() for name, value in self.parameters.items()},
+            {name: value[members].clone() for name, value in self.buffers.items()},
+        )
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Stack:
+        """Return a copy on `device` with floating-point tensors of `dtype`, to infer."""
+        parameters, buffers = (
+            {
+                name: value.detach().to(device, dtype if value.is_floating_point() else None)
+                for name, value in tensors.items()
+            }
+            for tensors in (self.parameters, self.buffers)
+        )
+        return self._with(parameters, buffers)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return parameters and buffers by name."""
+        return {**self.parameters, **self.buffers}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Copy `state` into parameters and buffers."""
+        with torch.no_grad():
+            for name, value in self.state().items():
+                value.copy_(state[name])
+
+    def _with(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Stack:
+        other = object.__new__(Stack)
+        other.engine, other.mixes_rows = self.engine, self.mixes_rows
+        other._network = copy.deepcopy(self._network)
+        other.hold(parameters, buffers)
+        return other
+
+    def hold(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> None:
+        """Take these tensors, and make the two modules of the stacked engine of them.
+
+        One module carries the parameters, the other the same memory without gradient; a
+        plain call of either is several times cheaper than `functional_call`.
+        """
+        self.parameters, self.buffers = parameters, buffers
+        fixed = {name: value.detach() for name, value in parameters.items()}
+        self._live = _carrying(self._network, {**parameters, **buffers})
+        self._fixed = _carrying(self._network, {**fixed, **buffers})
+
+    def _choose(self, example: Sequence[Tensor]) -> Engine:
+        if getattr(self._network, "stackable", False):
+            return "stacked"
+        on_cpu = next(iter(self.parameters.values())).device.type == "cpu"
+        convolves = any(
+            isinstance(layer, nn.modules.conv._ConvNd) for layer in self._network.modules()
+        )
+        if self.n_members == 1 or (on_cpu and convolves):
+            return "loop"
+        self._network.train()
+        buffers = {name: value.clone() for name, value in self.buffers.items()}
+        try:
+            with torch.no_grad():
+                torch.vmap(self._call)(self.parameters, buffers, *example)
+        except (RuntimeError, NotImplementedError):
+            # vmap has no rule for a layer, or a layer draws random numbers. A network that
+            # is simply wrong fails again, and with its own message, in the loop.
+            return "loop"
+        return "vmap"
+
+    def _loop(
+        self,
+        parameters: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+        inputs: Sequence[Tensor],
+        seeds: Sequence[int] | None,
+    ) -> Any:
+        own_parameters = _unbind(parameters)
+        own_buffers = _unbind(buffers) or [{}] * self.n_members
+        device = inputs[0].device
+        outputs = []
+        for k, own_inputs in enumerate(zip(*inputs, strict=True)):
+            draws = seeds if self._network.training else None
+            with seeded(draws[k], device) if draws else nullcontext():
+                outputs.append(self._call(own_parameters[k], own_buffers[k], *own_inputs))
+        if isinstance(outputs[0], Tensor):
+            return torch.stack(outputs)
+        return tuple(torch.stack(parts) for parts in zip(*outputs, strict=True))
+
+    def _call(
+        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], *inputs: Tensor
+    ) -> Any:
+        return functional_call(self._network, (parameters, buffers), inputs)
+
+
+def _carrying(network: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:
+    """Return a copy of `network` that holds `tensors` in place of its own."""
+    twin = copy.deepcopy(network)
+    for name, value in tensors.items():
+        path, _, leaf = name.rpartition(".")
+        owner = twin.get_submodule(path)
+        place = owner._parameters if leaf in owner._parameters else owner._buffers
+        place[leaf] = value  # type: ignore[assignment]
+    return twin
+
+
+def _unbind(tensors: dict[str, Tensor]) -> list[dict[str, Tensor]]:
+    """Split stacked tensors by member; they are views, so that writes go through."""
+    parts = [value.unbind(0) for value in tensors.values()]
+    return [dict(zip(tensors, own, strict=True)) for own in zip(*parts, strict=True)]

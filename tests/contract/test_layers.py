@@ -1,0 +1,125 @@
+"""Imports go downwards only, the base install is enough for the core, names are honest."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import aloof
+
+SOURCE = Path(aloof.__file__).parent
+
+# Each layer may import itself and those below it (above in this list).
+LAYERS = [
+    {"_version", "exceptions"},
+    {"labels", "objectives"},
+    {"networks"},
+    {"training"},
+    {"scoring", "persistence"},
+    {"estimators"},
+    {"report"},
+    {"experiments"},
+    {"cli"},
+]
+# What may stand in an import statement at the top of a file of the core.
+CORE = {"labels", "objectives", "networks", "training", "scoring", "persistence", "estimators"}
+BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}
+
+
+def unit(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def files() -> list[Path]:
+    return [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+
+
+def imported(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "relative import"
+        return [node.module or ""]
+    return []
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_downwards(path: Path) -> None:
+    rank = {name: level for level, names in enumerate(LAYERS) for name in names}
+    own = unit(path)
+    assert own in rank, f"{own} has no layer"
+    for node in ast.walk(ast.parse(path.read_text())):
+        for name in imported(node):  # type: ignore[arg-type]
+            parts = name.split(".")
+            if parts[0] == "aloof":
+                assert len(parts) > 1, f"{path} imports the package itself"
+                other = parts[1]
+                below = rank[other] < rank[own] or other == own
+                assert below, f"{own} imports {other}, which is not below it"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in files() if unit(p) in CORE], ids=lambda p: str(p.relative_to(SOURCE))
+)
+def test_core_needs_no_extra(path: Path) -> None:
+    for node in ast.parse(path.read_text()).body:
+        for name in imported(node):
+            package = name.split(".")[0]
+            known = package in sys.stdlib_module_names | BASE_PACKAGES | {"aloof"}
+            assert known, f"{path} imports {package} at the top"
+
+
+def test_core_imports_where_only_the_base_packages_are() -> None:
+    """With everything else made unimportable, a detector still fits and scores."""
+    script = """
+import sys
+
+for name in ("safetensors", "rich", "typer", "matplotlib"):
+    sys.modules[name] = None  # importing it now fails as if it were not installed
+import numpy as np
+from aloof import VAE
+X = np.random.default_rng(0).normal(size=(64, 3))
+print(VAE(n_members=2, max_epochs=2, random_state=0).fit(X).predict(X).shape)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "(64,)"
+
+
+def test_all_is_sorted_and_true() -> None:
+    for path in SOURCE.rglob("*.py"):
+        relative = path.relative_to(SOURCE).with_suffix("")
+        name = ".".join(["aloof", *relative.parts]).removesuffix(".__init__")
+        if path.name.startswith("__main__"):
+            continue
+        module = importlib.import_module(name)
+        if not hasattr(module, "__all__"):
+            assert name == "aloof._version", f"{name} has no __all__"
+            continue
+        for public in module.__all__:
+            assert hasattr(module, public), f"{name}.{public} does not exist"
+        if path.name != "__init__.py":
+            tree = ast.parse(path.read_text())
+            defined = {
+                node.name
+                for node in tree.body
+                if isinstance(node, ast.FunctionDef | ast.ClassDef)
+                and not node.name.startswith("_")
+            }
+            missing = defined - set(module.__all__)
+            assert not missing, f"{name} defines public names outside __all__: {missing}"
+
+
+def test_public_names_of_the_package() -> None:
+    public = {
+        name
+        for name, value in vars(aloof).items()
+        if not name.startswith("_") and not isinstance(value, type(sys))
+    }
+    assert public == set(aloof.__all__) - {"__version__"}

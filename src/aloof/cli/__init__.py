@@ -1,1 +1,5 @@
-"""The command line."""
+"""The command line: one file for each sub-command."""
+
+from aloof.cli.main import main
+
+__all__ = ["main"]

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from aloof.exceptions import DivergenceError
 from aloof.networks import Architecture
+from aloof.training.adam import Adam
 from aloof.training.batches import Batch, Batches
 from aloof.training.checkpoint import (
     Checkpoint,
@@ -150,10 +151,8 @@ class _Run:
         self.numbers = member_numbers(
             [owner.objective for owner in owners], device=device, dtype=dtype
         )
-        self.matrix, self.parameters = self.ensemble.flatten()
-        self.optimizer = torch.optim.Adam(
-            [self.matrix], lr=config.learning_rate, fused=device.type != "mps"
-        )
+        matrix, self.parameters = self.ensemble.flatten()
+        self.optimizer = Adam(matrix)
         self.loss: Callable[..., Terms] = batch_loss
         if config.compile:
             self.loss = torch.compile(batch_loss)
@@ -196,15 +195,13 @@ class _Run:
         """Train one epoch; return its mean loss."""
         config = self.config
         rate = config.rate(epoch)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         beta_kl = self.numbers["beta_kl"] * config.annealing(epoch)
         interval = config.interval(epoch) if self.problems[0].uses_anomalies else None
         # Sums stay on the device: the host waits once an epoch, not once a step.
         sums = torch.zeros(4, self.ensemble.n_members, device=self.device)
         with_anomalies = 0
         for batch in self.batches.epoch(epoch, anomaly_interval=interval):
-            sums += self._step(batch, beta_kl)
+            sums += self._step(batch, beta_kl, rate)
             with_anomalies += batch.anomaly_noise is not None
         total, normal, anomaly, reconstruction = sums.double().cpu().numpy()
         if not np.isfinite(total).all():
@@ -235,7 +232,7 @@ class _Run:
         self.history.append(record)
         return float(record["loss"].mean())
 
-    def _step(self, batch: Batch, beta_kl: Tensor) -> Tensor:
+    def _step(self, batch: Batch, beta_kl: Tensor, rate: float) -> Tensor:
         """Update every member once; return loss, its parts, and reconstruction error."""
         rows = [part[batch.rows] for part in self.data]
         with self._autocast():
@@ -258,8 +255,7 @@ class _Run:
         gradient = torch.cat([part.flatten(1) for part in gradients], 1)
         if self.config.max_grad_norm is not None:
             clip_rows_(gradient, self.config.max_grad_norm)
-        self.matrix.grad = gradient
-        self.optimizer.step()
+        self.optimizer.step(gradient, rate)
         parts = (terms.total, terms.normal, terms.anomaly, terms.reconstruction)
         return torch.stack(parts).detach().float()
 
@@ -270,8 +266,7 @@ class _Run:
 
     def _state(self) -> dict[str, Tensor]:
         tensors = {f"network.{k}": v for k, v in self.ensemble.state().items()}
-        for key, value in self.optimizer.state.get(self.matrix, {}).items():
-            tensors[f"optimizer.{key}"] = torch.as_tensor(value)
+        tensors |= {f"optimizer.{k}": v for k, v in self.optimizer.state.items()}
         for name, values in self.history.curves().items():
             tensors[f"history.{name}"] = torch.from_numpy(values)
         if self.validation is not None:
@@ -289,7 +284,7 @@ class _Run:
             part, rest = name.split(".", 1)
             parts.setdefault(part, {})[rest] = value
         self.ensemble.load(parts["network"])
-        self.optimizer.state[self.matrix].update(parts["optimizer"])
+        self.optimizer.load(parts["optimizer"])
         self.history = History(
             {name: value.cpu().numpy() for name, value in parts["history"].items()}
         )

@@ -1,0 +1,21 @@
+"""The ``aloof`` command."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; where its packages are missing, say how to get them."""
+    try:
+        from aloof.cli.app import app
+    except ImportError as error:
+        if error.name not in ("rich", "typer"):
+            raise
+        sys.exit(
+            f"The aloof command needs {error.name}, which is not installed. "
+            "Install it with: pip install 'aloof[cli]'"
+        )
+    app()

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
+
+# The networks of the tests are tiny: a second thread costs more than it brings, and much
+# more where the tests share the machine. Subprocesses inherit the environment.
+os.environ["OMP_NUM_THREADS"] = "1"
+torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

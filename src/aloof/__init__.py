@@ -13,6 +13,7 @@ from aloof.estimators import (
     DualPriorVAE,
     MaxMinDualPriorVAE,
     MaxMinVAE,
+    fit_many,
     load,
 )
 from aloof.labels import encode_labels
@@ -24,5 +25,6 @@ __all__ = [
     "MaxMinVAE",
     "__version__",
     "encode_labels",
+    "fit_many",
     "load",
 ]

@@ -9,6 +9,7 @@
     ├── DivergenceError (RuntimeError)  a member whose loss is no longer finite
     ├── ModelError (ValueError)         a model folder that cannot be read or written
     ├── CheckpointError (ValueError)    a checkpoint of another fit
+    ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
     LabelWarning (UserWarning)          labels that look odd but can be used
@@ -19,6 +20,7 @@ from __future__ import annotations
 __all__ = [
     "AloofError",
     "CheckpointError",
+    "DatasetError",
     "DeviceError",
     "DivergenceError",
     "LabelError",
@@ -55,6 +57,10 @@ class ModelError(AloofError, ValueError):
 
 class CheckpointError(AloofError, ValueError):
     """A checkpoint that does not belong to the fit that found it."""
+
+
+class DatasetError(AloofError, ValueError):
+    """A data set that is unknown, cannot be had, or is not what it should be."""
 
 
 class MissingExtraError(AloofError, ImportError):

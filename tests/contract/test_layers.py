@@ -18,6 +18,7 @@ SOURCE = Path(aloof.__file__).parent
 LAYERS = [
     {"_version", "exceptions"},
     {"labels", "objectives"},
+    {"datasets"},
     {"networks"},
     {"training"},
     {"scoring", "persistence"},

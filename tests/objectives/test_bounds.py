@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
 from linear_gaussian import LinearGaussian
 
 from aloof.objectives import cubo, elbo, exp_cubo, gaussian_log_density, reparameterize

@@ -12,10 +12,11 @@ def main() -> None:
     try:
         from aloof.cli.app import app
     except ImportError as error:
-        if error.name not in ("rich", "typer"):
+        package = (error.name or "").partition(".")[0]
+        if package not in ("rich", "typer"):
             raise
         sys.exit(
-            f"The aloof command needs {error.name}, which is not installed. "
+            f"The aloof command needs {package}, which is not installed. "
             "Install it with: pip install 'aloof[cli]'"
         )
     app()

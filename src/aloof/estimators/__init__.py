@@ -9,6 +9,7 @@ from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
 from aloof.estimators.pyod import PyODAdapter
+from aloof.estimators.stacked import fit_many
 from aloof.estimators.vae import VAE
 from aloof.exceptions import ModelError
 from aloof.networks import NetworkFactory
@@ -20,6 +21,7 @@ __all__ = [
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "PyODAdapter",
+    "fit_many",
     "load",
 ]
 

@@ -47,10 +47,32 @@ from aloof.training import (
     train,
 )
 
-__all__ = ["Detector", "LabelledDetector"]
+__all__ = ["Detector", "LabelledDetector", "Task"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a detector has to train.
+
+    Attributes
+    ----------
+    X
+        The training rows as they came.
+    usual
+        Which of them are not labelled as anomalies.
+    rows
+        The training rows as the networks see them.
+    problem
+        Which of them are what, and the objective.
+    """
+
+    X: NDArray[np.floating]
+    usual: NDArray[np.int64]
+    rows: torch.Tensor
+    problem: Problem
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -102,45 +124,20 @@ class Detector(OutlierMixin, BaseEstimator):
         -------
         The fitted detector.
         """
-        self._check_parameters()
-        X = self._validate(X, reset=True)
-        labels = read_labels(y, len(X))
-        self.device_ = resolve_device(self.device)
-        seed = self._seed()
-        self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
-        usual = np.flatnonzero(labels != ANOMALY)
-        if len(usual) < 2:
-            raise ValueError(
-                f"Found array with {len(usual)} sample(s) that are not labelled as "
-                "anomalies, while a minimum of 2 is required to learn what is normal."
-            )
-        self.shape_ = X.shape[1:]
-        self.scaling_ = (
-            Standardizer.fit(X[usual])
-            if self.standardize
-            else Standardizer.identity(self.shape_)
+        task = self._prepare(X, y)
+        fit = partial(
+            train,
+            [task.rows],
+            [task.problem],
+            self._architecture(),
+            self._config(),
+            device=self.device_,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
         )
-        rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
-        problem = self._problem(labels, seed)
-        self._warn_without_anomalies(problem)
-        architecture = self._architecture()
-        dtype = check_architecture(
-            architecture, [rows[:2]], learned_variance=self.likelihood == "gaussian"
-        )
-        result = self._train(rows, problem, architecture)
-        self.history_ = result.history
-        self.best_epoch_ = result.best_epoch
-        self.n_iter_ = len(result.history["loss"])
-        self._scorer = Scorer(
-            result.ensemble, problem.objective, device=self.device_, dtype=dtype
-        )
-        self._ensemble = result.ensemble
-        self._scoring_dtype = dtype
-        del rows
-        scores = self._score_samples(X)
-        self.training_scores_ = -scores
-        self.offset_ = float(np.percentile(scores[usual], 100.0 * self.contamination))
-        return self
+        if not self.verbose:
+            return self._finish(task, fit()[0])
+        with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
+            return self._finish(task, fit(on_epoch=report)[0])
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how normal each row is: the mean of the members' ELBOs.
@@ -297,12 +294,7 @@ class Detector(OutlierMixin, BaseEstimator):
         ensemble.load(parts["network"])
         self._ensemble = ensemble.select(slice(None))
         self._scoring_dtype = getattr(torch, manifest["scoring_dtype"])
-        self._scorer = Scorer(
-            self._ensemble,
-            self._objective(),
-            device=self.device_,
-            dtype=self._scoring_dtype,
-        )
+        self._scorer = self._make_scorer()
         offset = (manifest.get("threshold") or {}).get("offset")
         if not isinstance(offset, int | float):
             raise ModelError(
@@ -310,8 +302,48 @@ class Detector(OutlierMixin, BaseEstimator):
             )
         self.offset_ = float(offset)
 
-    def _check_parameters(self) -> None:
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Task:
+        """Check parameters and data, and say what is to be trained."""
         check_parameters(type(self).__name__, self.get_params(deep=False))
+        X = self._validate(X, reset=True)
+        labels = read_labels(y, len(X))
+        self.device_ = resolve_device(self.device)
+        usual = np.flatnonzero(labels != ANOMALY)
+        if len(usual) < 2:
+            raise ValueError(
+                f"Found array with {len(usual)} sample(s) that are not labelled as "
+                "anomalies, while a minimum of 2 is required to learn what is normal."
+            )
+        seed = self._seed()
+        self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
+        self.shape_ = X.shape[1:]
+        self.scaling_ = Standardizer.identity(self.shape_)
+        if self.standardize:
+            self.scaling_ = Standardizer.fit(X[usual])
+        problem = self._problem(labels, seed)
+        self._warn_without_anomalies(problem)
+        rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
+        self._scoring_dtype = check_architecture(
+            self._architecture(), [rows[:2]], learned_variance=self.likelihood == "gaussian"
+        )
+        return Task(X, usual, rows, problem)
+
+    def _finish(self, task: Task, result: FitResult) -> Self:
+        """Take the trained members, and set the threshold with them."""
+        self.history_ = result.history
+        self.best_epoch_ = result.best_epoch
+        self.n_iter_ = len(result.history["loss"])
+        self._ensemble = result.ensemble
+        self._scorer = self._make_scorer()
+        scores = self._score_samples(task.X)
+        self.training_scores_ = -scores
+        self.offset_ = float(np.percentile(scores[task.usual], 100.0 * self.contamination))
+        return self
+
+    def _make_scorer(self) -> Scorer:
+        return Scorer(
+            self._ensemble, self._objective(), device=self.device_, dtype=self._scoring_dtype
+        )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
         checked: NDArray[np.floating] = validate_data(
@@ -392,23 +424,6 @@ class Detector(OutlierMixin, BaseEstimator):
             validation_anomaly=held_anomalies,
         )
 
-    def _train(
-        self, rows: torch.Tensor, problem: Problem, architecture: Architecture
-    ) -> FitResult:
-        fit = partial(
-            train,
-            [rows],
-            [problem],
-            architecture,
-            self._config(),
-            device=self.device_,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-        )
-        if not self.verbose:
-            return fit()[0]
-        with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
-            return fit(on_epoch=report)[0]
-
     def _warn_without_anomalies(self, problem: Problem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
 
@@ -418,7 +433,7 @@ class LabelledDetector(Detector):
     """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
 
     gamma: float = 1.0
-    warmup_epochs: int = 50
+    warmup_epochs: int | None = None
     anomaly_interval: int = 1
     anomaly_batch_size: int = 32
     freeze_decoder: bool = True
@@ -430,12 +445,15 @@ class LabelledDetector(Detector):
     def _config(self) -> TrainingConfig:
         return replace(
             super()._config(),
-            warmup_epochs=self.warmup_epochs,
+            warmup_epochs=self._warmup_epochs(),
             anomaly_interval=self.anomaly_interval,
             anomaly_batch_size=self.anomaly_batch_size,
             freeze_decoder=self.freeze_decoder,
             separate_encoder=self.separate_encoder,
         )
+
+    def _warmup_epochs(self) -> int:
+        return self.max_epochs // 3 if self.warmup_epochs is None else self.warmup_epochs
 
     def _warn_without_anomalies(self, problem: Problem) -> None:
         if len(problem.anomaly) == 0:
@@ -445,10 +463,10 @@ class LabelledDetector(Detector):
                 LabelWarning,
                 stacklevel=3,
             )
-        elif self.max_epochs <= self.warmup_epochs:
+        elif self.max_epochs <= self._warmup_epochs():
             warnings.warn(
                 f"max_epochs={self.max_epochs} ends before the labelled anomalies join after "
-                f"warmup_epochs={self.warmup_epochs}: they are not used.",
+                f"warmup_epochs={self._warmup_epochs()}: they are not used.",
                 LabelWarning,
                 stacklevel=3,
             )

@@ -80,7 +80,7 @@ _CHECKS: dict[str, Check] = {
     "standardize": _BOOLEAN,
     "validation_fraction": _real(0, 0.5, above=True),
     "verbose": _BOOLEAN,
-    "warmup_epochs": _integer(0),
+    "warmup_epochs": _or_none(_integer(0)),
 }
 
 

@@ -26,7 +26,7 @@ class DualPriorVAE(LabelledDetector):
     gamma
         Weight of the anomalies' loss.
     warmup_epochs
-        Passes over normal rows alone before anomalies join.
+        Passes over normal rows alone before anomalies join; None: a third of `max_epochs`.
     anomaly_interval
         Anomalies join every so many batches.
     anomaly_batch_size
@@ -51,7 +51,7 @@ class DualPriorVAE(LabelledDetector):
     >>> X = np.r_[rng.normal(size=(200, 3)), rng.normal(size=(5, 3)) + [2, 0, 0]]
     >>> y = np.r_[np.zeros(200), np.ones(5)]
     >>> detector = DualPriorVAE(
-    ...     n_members=2, max_epochs=60, warmup_epochs=20, random_state=0
+    ...     n_members=2, max_epochs=60, random_state=0
     ... ).fit(X, y)
     >>> scores = detector.anomaly_score([[0, 0, 0], [3, 0, 0]])
     >>> bool(scores[1] > scores[0])

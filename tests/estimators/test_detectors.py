@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import RobustScaler
+
+from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
+from aloof.exceptions import DeviceError, LabelError, LabelWarning
+
+DETECTORS = [VAE, MaxMinVAE, DualPriorVAE, MaxMinDualPriorVAE]
+LABELLED = DETECTORS[1:]
+
+
+def short(detector: type, **changes: Any) -> Any:
+    settings: dict[str, Any] = {
+        "n_members": 3,
+        "hidden": (16,),
+        "latent_dim": 4,
+        "max_epochs": 12,
+        "random_state": 0,
+    }
+    if detector is not VAE:
+        settings["warmup_epochs"] = 4
+    return detector(**{**settings, **changes})
+
+
+def rows(n: int = 150, n_anomaly: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 6)) + 0.2 * rng.normal(size=(n, 6))
+    X = np.r_[normal, 2 * rng.normal(size=(n_anomaly, 6))]
+    return 5 + 3 * X, np.r_[np.zeros(n), np.ones(n_anomaly)]
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_two_fits_with_one_seed_are_bit_identical(detector: type) -> None:
+    X, y = rows()
+    first, second = (short(detector).fit(X, y) for _ in range(2))
+    assert np.array_equal(first.score_samples(X), second.score_samples(X))
+    other = short(detector, random_state=1).fit(X, y)
+    assert not np.array_equal(first.score_samples(X), other.score_samples(X))
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_score_of_a_row_depends_on_that_row_alone(detector: type) -> None:
+    X, y = rows(n=2500)
+    model = short(detector, max_epochs=5).fit(X[::5], y[::5])
+    scores = model.score_samples(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert np.array_equal(model.score_samples(X), scores)
+    assert np.array_equal(model.score_samples(X[order]), scores[order])
+    for size in (1, 7, 100, 1024, 1025):
+        assert np.array_equal(model.score_samples(X[:size]), scores[:size])
+    assert scores.dtype == np.float64
+    assert len(np.unique(scores)) > 2000
+
+
+@pytest.mark.parametrize("width", [33, 37])
+def test_odd_widths_do_not_break_order_invariance(width: int) -> None:
+    """Matrix products of such sizes round a row differently at another place."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1024, width))
+    model = short(VAE, hidden=(100, 37), latent_dim=5, max_epochs=2).fit(X)
+    scores = model.score_samples(X)
+    for shift in (1, 5, 17, 500):
+        assert np.array_equal(
+            np.roll(model.score_samples(np.roll(X, shift, 0)), -shift), scores
+        )
+
+
+def test_members_are_those_of_the_seeds_and_the_score_is_their_mean() -> None:
+    from dataclasses import replace
+
+    from aloof.scoring import Scorer
+    from aloof.training import train
+
+    X, y = rows()
+    model = short(DualPriorVAE, random_state=7).fit(X, y)
+    assert len(set(model.member_seeds_)) == 3
+    prepared = torch.from_numpy(model.scaling_.transform(X).astype(np.float32))
+    problem = model._problem(y.astype(np.int64), 7)
+    alone = []
+    for seed in model.member_seeds_:
+        one = replace(problem, seeds=[seed])
+        result = train(
+            [prepared], [one], model._architecture(), model._config(), device=model.device_
+        )[0]
+        scorer = Scorer(
+            result.ensemble, one.objective, device=model.device_, dtype=torch.float64
+        )
+        alone.append(scorer.elbo(lambda s: model.scaling_.transform(X[s]), len(X)))
+    np.testing.assert_allclose(model.score_samples(X), np.mean(alone, 0), rtol=1e-3)
+    assert np.std(alone, 0).min() > 0
+
+
+def test_score_is_the_weighted_bound() -> None:
+    """An independent computation of the score with the members' own tensors."""
+    X, y = rows()
+    model = short(DualPriorVAE, n_members=1, beta_kl=0.3).fit(X, y)
+    state = {k: v[0].double() for k, v in model._ensemble.state().items()}
+    x = torch.from_numpy((X - X[y == 0].mean(0)) / X[y == 0].std(0))
+    hidden = torch.nn.functional.leaky_relu(
+        x @ state["encoder.body.0.weight"].T + state["encoder.body.0.bias"], 0.1
+    )
+    mean, log_var = (
+        hidden @ state["encoder.head.weight"].T + state["encoder.head.bias"]
+    ).chunk(2, -1)
+    back = torch.nn.functional.leaky_relu(
+        mean @ state["decoder.body.0.weight"].T + state["decoder.body.0.bias"], 0.1
+    )
+    back = back @ state["decoder.head.weight"].T + state["decoder.head.bias"]
+    kl = 0.5 * (mean**2 + log_var.exp() - log_var - 1).sum(1)
+    expected = -((x - back) ** 2).mean(1) - 0.3 * kl
+    np.testing.assert_allclose(model.score_samples(X), expected.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("detector", LABELLED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_labelled_anomalies_help(detector: type, seed: int) -> None:
+    """Anomalies along a direction in which normal rows vary, too: labels tell them apart."""
+    rng = np.random.default_rng(seed)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.normal(size=(2 * n, 8))
+        X[n:, 0] += 2.5
+        return X, np.r_[np.zeros(n), np.ones(n)]
+
+    X, y = draw(400)
+    keep = np.r_[np.arange(400), 400 + np.arange(8)]
+    X_test, y_test = draw(400)
+    settings = {"max_epochs": 80, "random_state": seed, "n_members": 3}
+    plain = VAE(**settings).fit(X[keep], y[keep])
+    taught = detector(**settings, warmup_epochs=30).fit(X[keep], y[keep])
+    before, after = (
+        roc_auc_score(y_test, model.anomaly_score(X_test)) for model in (plain, taught)
+    )
+    assert after > before + 0.08
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
+def test_other_likelihoods_learn(likelihood: Any) -> None:
+    rng = np.random.default_rng(0)
+    base = (rng.random((400, 1)) < 0.5) ^ (rng.random((400, 6)) < 0.05)
+    X = base.astype(float)
+    odd = X.copy()
+    odd[:, ::2] = 1 - odd[:, ::2]
+    standardize = likelihood != "bernoulli"
+    model = VAE(
+        likelihood=likelihood,
+        standardize=standardize,
+        n_members=2,
+        max_epochs=60,
+        random_state=0,
+    ).fit(X)
+    truth = np.r_[np.zeros(400), np.ones(400)]
+    assert roc_auc_score(truth, model.anomaly_score(np.r_[X, odd])) > 0.95
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_signs_thresholds_and_names(detector: type) -> None:
+    X, y = rows()
+    model = short(detector, contamination=0.1).fit(X, y)
+    scores = model.score_samples(X)
+    assert np.array_equal(model.anomaly_score(X), -scores)
+    assert np.array_equal(model.decision_function(X), scores - model.offset_)
+    assert np.array_equal(model.predict(X), np.where(scores < model.offset_, -1, 1))
+    assert (model.predict(X)[y == 0] == -1).mean() == pytest.approx(0.1)
+    assert np.array_equal(model.training_scores_, -scores)
+    assert np.array_equal(
+        short(detector, contamination=0.1).fit_predict(X, y), model.predict(X)
+    )
+    assert model.latent(X).shape == (3, len(X), 4)
+    assert model.history_["loss"].shape == (12, 3)
+    assert model.n_iter_ == 12
+
+
+def test_latent_codes_of_anomalies_move_to_their_prior() -> None:
+    X, y = rows(n_anomaly=12)
+    model = DualPriorVAE(n_members=2, max_epochs=120, random_state=0, alpha=5.0).fit(X, y)
+    codes = model.latent(X)
+    assert codes[:, y == 1].mean() > 2.0
+    assert abs(codes[:, y == 0].mean()) < 0.5
+
+
+def test_pyod_view() -> None:
+    X, y = rows()
+    model = short(DualPriorVAE, contamination=0.1).fit(X, y)
+    view = model.as_pyod()
+    assert np.array_equal(view.decision_scores_, model.anomaly_score(X))
+    assert np.array_equal(view.decision_function(X), model.anomaly_score(X))
+    assert np.array_equal(view.predict(X), (model.predict(X) == -1).astype(int))
+    assert np.array_equal(view.labels_, view.predict(X))
+    assert np.array_equal(view.labels_, (view.decision_scores_ > view.threshold_).astype(int))
+
+
+def test_frames_keep_their_names() -> None:
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = short(DualPriorVAE).fit(frame, y)
+    assert list(model.feature_names_in_) == list("abcdef")
+    assert np.array_equal(
+        model.score_samples(frame), short(DualPriorVAE).fit(X, y).score_samples(X)
+    )
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("fedcba")])
+
+
+def test_works_in_a_pipeline_and_pickles() -> None:
+    X, y = rows()
+    model = make_pipeline(RobustScaler(), short(DualPriorVAE)).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.score_samples(X), model.score_samples(X))
+    assert clone(model).get_params()["dualpriorvae__n_members"] == 3
+
+
+def test_random_state_may_be_a_generator_or_nothing() -> None:
+    X, _ = rows()
+    first, second = (
+        short(VAE, random_state=np.random.RandomState(3)).fit(X).score_samples(X) for _ in "ab"
+    )
+    assert np.array_equal(first, second)
+    free, other = (short(VAE, random_state=None).fit(X).score_samples(X) for _ in "ab")
+    assert not np.array_equal(free, other)
+
+
+def test_early_stopping_holds_rows_out() -> None:
+    X, y = rows(n=300, n_anomaly=20)
+    model = short(DualPriorVAE, max_epochs=300, patience=5, learning_rate=0.02).fit(X, y)
+    assert model.n_iter_ < 300
+    assert (model.best_epoch_ <= model.n_iter_ - 1).any()
+    assert model.history_["validation"].shape == (model.n_iter_, 3)
+
+
+def test_vae_leaves_labelled_anomalies_out() -> None:
+    X, y = rows()
+    with_labels = short(VAE).fit(X, y)
+    without = short(VAE).fit(X[y == 0])
+    assert np.array_equal(with_labels.score_samples(X), without.score_samples(X))
+
+
+@pytest.mark.parametrize("detector", LABELLED)
+def test_without_labelled_anomalies_it_is_a_plain_vae_and_says_so(detector: type) -> None:
+    X, _ = rows()
+    with pytest.warns(LabelWarning, match="plain VAE"):
+        model = short(detector).fit(X)
+    assert np.array_equal(model.score_samples(X), short(VAE).fit(X).score_samples(X))
+
+
+@pytest.mark.parametrize("detector", LABELLED)
+def test_anomalies_that_would_never_be_used_are_announced(detector: type) -> None:
+    X, y = rows()
+    with pytest.warns(LabelWarning, match="not used"):
+        short(detector, max_epochs=4, warmup_epochs=4).fit(X, y)
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize(
+    ("n", "n_anomaly"), [(2, 1), (5, 1), (40, 1), (130, 1), (20, 60)], ids=str
+)
+def test_few_rows_and_few_anomalies(detector: type, n: int, n_anomaly: int) -> None:
+    X, y = rows(n=n, n_anomaly=n_anomaly)
+    model = short(detector)
+    if n_anomaly > n:
+        with pytest.warns(LabelWarning, match="inverted"):
+            model.fit(X, y)
+    else:
+        model.fit(X, y)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.isfinite(model.score_samples(X[y == 1])).all()
+
+
+def test_constant_columns_one_column_and_far_away_rows() -> None:
+    X, y = rows()
+    X[:, 2] = 7.0
+    X[:, 3] = 1e9
+    model = short(DualPriorVAE).fit(X, y)
+    far = np.full((3, 6), 1e300) * [[1], [-1], [0.5]]
+    with np.errstate(all="raise"):
+        scores = model.anomaly_score(np.r_[X, far])
+    assert np.isfinite(scores).all()
+    assert scores[-3:].min() > scores[:-3].max()
+    one = short(VAE).fit(X[:, :1])
+    assert np.isfinite(one.score_samples(X[:, :1])).all()
+
+
+BAD_X: list[tuple[Any, str]] = [
+    ([[1.0, np.nan], [2.0, 3.0]], "contains NaN"),
+    ([[1.0, np.inf], [2.0, 3.0]], "contains infinity"),
+    ([["a", "b"], ["c", "d"]], "could not convert string to float"),
+    ([[1.0, 2.0]], r"minimum of 2 is required"),
+    ([1.0, 2.0, 3.0], "Expected 2D array"),
+    (np.zeros((4, 2, 2)), "dim 3"),
+    (np.zeros((0, 2)), "0 sample"),
+    (np.zeros((4, 0)), r"0 feature\(s\)"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), BAD_X, ids=[message for _, message in BAD_X])
+def test_rows_that_cannot_be_used(X: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        short(VAE).fit(X)
+
+
+def test_wrong_number_of_columns() -> None:
+    X, _ = rows()
+    model = short(VAE).fit(X)
+    with pytest.raises(ValueError, match="X has 5 features, but VAE is expecting 6"):
+        model.score_samples(X[:, :5])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, -1] * 78, "Deep SAD"),
+        ([1] * 156, "Every row"),
+        ([0] * 10, "one label for each row"),
+        (["bad"] * 156, "strings"),
+    ],
+)
+def test_labels_that_cannot_be_used(y: Any, message: str) -> None:
+    with pytest.raises(LabelError, match=message):
+        short(DualPriorVAE).fit(rows()[0], y)
+
+
+def test_a_single_normal_row_is_not_enough() -> None:
+    X, _ = rows(n=3, n_anomaly=1)
+    with (
+        pytest.raises(ValueError, match="minimum of 2 is required"),
+        pytest.warns(LabelWarning, match="inverted"),
+    ):
+        short(DualPriorVAE).fit(X, [0, 1, 1, 1])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_missing_device() -> None:
+    with pytest.raises(DeviceError, match="device='auto'"):
+        short(VAE, device="cuda").fit(rows()[0])
+    with pytest.raises(DeviceError, match="must be 'auto'"):
+        short(VAE, device="gpu").fit(rows()[0])
+
+
+def test_all_bad_parameters_are_named_at_once() -> None:
+    bad = DualPriorVAE(
+        hidden=(0,),
+        latent_dim=0,
+        n_members=1.5,
+        beta_kl=-1,
+        likelihood="poisson",  # type: ignore[arg-type]
+        contamination=0.7,
+        gamma="big",
+        freeze_decoder=1,
+        patience=0,  # type: ignore[arg-type]
+    )
+    with pytest.raises(ValueError, match="latent_dim") as error:
+        bad.fit(rows()[0])
+    for name in (
+        "hidden",
+        "n_members",
+        "beta_kl",
+        "likelihood",
+        "contamination",
+        "gamma",
+        "freeze_decoder",
+        "patience",
+    ):
+        assert f"The '{name}' parameter of DualPriorVAE must be" in str(error.value)
+    with pytest.raises(ValueError, match="both an encoder and a decoder"):
+        VAE(encoder=lambda shape, latent_dim: torch.nn.Identity()).fit(rows()[0])
+
+
+def test_a_failed_fit_writes_nothing(tmp_path: Any) -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        short(VAE, checkpoint=tmp_path / "c").fit([[np.nan, 1.0], [0.0, 1.0]])
+    assert os.listdir(tmp_path) == []
+
+
+def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    short(VAE, verbose=True).fit(rows()[0])
+    assert "12/12" in capsys.readouterr().err
+    short(VAE).fit(rows()[0])
+    assert capsys.readouterr() == ("", "")

@@ -137,7 +137,8 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     if values == {-1, 1}:
         raise LabelError(
             "y holds -1 and 1 only, which is the convention of Deep SAD and of "
-            f"scikit-learn's outlier detectors (-1 anomaly, 1 normal). {_HINT}"
+            "scikit-learn's outlier detectors (-1 anomaly, 1 normal). If -1 does mean "
+            f"unlabelled here, write 0 or NaN for those rows. {_HINT}"
         )
     unknown = {value for value in values if value not in (ANOMALY, NORMAL, UNLABELLED)}
     if unknown:

@@ -21,7 +21,7 @@ from aloof.training import Ensemble, Objective, log_likelihood
 __all__ = ["Scorer"]
 
 _CHUNK_BYTES = 16 * 2**20
-_LARGEST_CHUNK = 1024
+_LARGEST_CHUNK = 512  # rows; the activations of a few members stay in a core's cache
 
 Rows = Callable[[slice], NDArray[np.floating]]
 

@@ -23,6 +23,7 @@ LAYERS = [
     {"training"},
     {"scoring", "persistence"},
     {"estimators"},
+    {"baselines"},
     {"report"},
     {"experiments"},
     {"cli"},

@@ -18,7 +18,7 @@ rather than ``torch.zeros(...)``).
 A network may set the class attribute ``stackable = True`` to promise that its forward
 pass is unchanged when parameters and inputs carry a leading member axis. An ensemble of
 such networks is then one module with stacked parameters, the fastest way there is;
-`MLPEncoder` and `MLPDecoder` keep that promise.
+the networks here keep that promise.
 """
 
 from aloof.networks.conv import ConvDecoder, ConvEncoder

@@ -86,6 +86,11 @@ class Ensemble:
         """Return the number of members."""
         return self.encoder.n_members
 
+    @property
+    def loops(self) -> bool:
+        """Whether any network computes one member after the other."""
+        return any(stack.engine == "loop" for stack in self._parts().values())
+
     def encode(
         self,
         rows: Sequence[Tensor],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import torch
@@ -155,7 +156,7 @@ class _Run:
         self.optimizer = Adam(matrix)
         self.loss: Callable[..., Terms] = batch_loss
         if config.compile:
-            self.loss = torch.compile(batch_loss)
+            self.loss = torch.compile(_own_copy(batch_loss))
         self.validation = (
             Validation(owners, seeds, architecture.latent_dim, config.patience, data)
             if config.patience is not None and len(owners[0].validation_normal)
@@ -246,7 +247,7 @@ class _Run:
                 batch.anomaly_noise,
                 n_normal=batch.n_normal,
                 freeze_decoder=self.config.freeze_decoder,
-                seeds=batch.seeds,
+                seeds=batch.seeds if self.ensemble.loops else None,
             )
         # Members are independent: the gradient of the sum is each member's own.
         gradients = torch.autograd.grad(
@@ -304,3 +305,15 @@ class _Run:
                 FitResult(self.ensemble.select(own), self.history.curves(own), best_epoch[own])
             )
         return results
+
+
+def _own_copy(function: Callable[..., Terms]) -> Callable[..., Terms]:
+    """Return a copy with compiled versions of its own.
+
+    torch keeps them with the function's code and gives up after eight; a run with stacks of
+    many sizes would soon fall back to eager execution.
+    """
+    code = function.__code__.replace()
+    copy = FunctionType(code, function.__globals__, function.__name__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy

@@ -98,7 +98,7 @@ class Stack:
             Run in training mode.
         frozen
             Hold parameters fixed: gradients reach the inputs only, and running statistics
-            are left alone.
+            are left alone. For training; in eval mode there is nothing to hold.
         seeds
             One for each member, for layers that draw random numbers in training.
 
@@ -157,22 +157,26 @@ class Stack:
     def hold(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> None:
         """Take these tensors, and make the two modules of the stacked engine of them.
 
-        One module carries the parameters, the other the same memory without gradient; a
-        plain call of either is several times cheaper than `functional_call`.
+        One module carries the parameters, the other the same memory without gradient (and
+        running statistics that nobody reads); a plain call of either is several times
+        cheaper than `functional_call`.
         """
         self.parameters, self.buffers = parameters, buffers
         fixed = {name: value.detach() for name, value in parameters.items()}
+        apart = {name: value.clone() for name, value in buffers.items()}
         self._live = _carrying(self._network, {**parameters, **buffers})
-        self._fixed = _carrying(self._network, {**fixed, **buffers})
+        self._fixed = _carrying(self._network, {**fixed, **apart})
 
     def _choose(self, example: Sequence[Tensor]) -> Engine:
-        if getattr(self._network, "stackable", False):
-            return "stacked"
         on_cpu = next(iter(self.parameters.values())).device.type == "cpu"
         convolves = any(
             isinstance(layer, nn.modules.conv._ConvNd) for layer in self._network.modules()
         )
-        if self.n_members == 1 or (on_cpu and convolves):
+        if on_cpu and convolves:
+            return "loop"
+        if getattr(self._network, "stackable", False):
+            return "stacked"
+        if self.n_members == 1:
             return "loop"
         self._network.train()
         buffers = {name: value.clone() for name, value in self.buffers.items()}

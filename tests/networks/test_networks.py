@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import pytest
+import torch
+
+from aloof.networks import Architecture, ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
+from aloof.training import Ensemble
+
+CPU = torch.device("cpu")
+
+NETWORKS = {
+    "mlp": ((7,), partial(MLPEncoder, hidden=(6, 5)), partial(MLPDecoder, hidden=(6, 5)), 3),
+    "mlp without hidden layers": (
+        (7,),
+        partial(MLPEncoder, hidden=()),
+        partial(MLPDecoder, hidden=()),
+        2,
+    ),
+    "conv": (
+        (3, 8, 8),
+        partial(ConvEncoder, channels=(4, 6), hidden=(10,)),
+        partial(ConvDecoder, channels=(4, 6), hidden=(10,)),
+        5,
+    ),
+    "conv of odd size": (
+        (1, 7, 9),
+        partial(ConvEncoder, channels=(4, 6), hidden=()),
+        partial(ConvDecoder, channels=(4, 6), hidden=()),
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("training", [True, False])
+def test_stacked_networks_are_the_single_ones_side_by_side(name: str, training: bool) -> None:
+    """Outputs, gradients and running statistics, against one member after the other."""
+    shape, encoder, decoder, latent = NETWORKS[name]
+    networks = Architecture(
+        partial(encoder, shape, latent), partial(decoder, shape, latent), latent
+    )
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(3, 6, *shape, generator=generator, dtype=torch.float64)
+    outcome = {}
+    for engine in ("stacked", "loop"):
+        ensemble = Ensemble.build(
+            networks, [1, 2, 3], [x[0]], device=CPU, dtype=torch.float64, engine=engine
+        )
+        mean, log_var = ensemble.encode([x], training=training)
+        output = ensemble.decoder(mean + log_var, training=training)
+        leaves = [*ensemble.encoder.parameters.values(), *ensemble.decoder.parameters.values()]
+        gradients = torch.autograd.grad(output.square().sum(), leaves)
+        outcome[engine] = [mean, log_var, output, *gradients, *ensemble.state().values()]
+        assert output.shape == x.shape
+    for left, right in zip(outcome["stacked"], outcome["loop"], strict=True):
+        torch.testing.assert_close(left, right)
+
+
+def test_paper_networks_have_their_sizes() -> None:
+    def count(module: torch.nn.Module) -> int:
+        return sum(parameter.numel() for parameter in module.parameters())
+
+    for widths, d in (((128, 64, 32), 274), ((32, 16, 8), 21), ((32, 16, 4), 6)):
+        *hidden, latent = widths
+        sizes = [d, *hidden, 2 * latent]
+        expected = sum(a * b + b for a, b in pairwise(sizes))
+        with torch.random.fork_rng():
+            assert count(MLPEncoder((d,), latent, hidden)) == expected
+    with torch.random.fork_rng():
+        encoder = ConvEncoder((3, 32, 32), 128, (32, 64, 128), ())
+        kernels = [
+            tuple(m.weight.shape)
+            for m in encoder.modules()
+            if hasattr(m, "kernel_size") and hasattr(m, "weight")
+        ]
+        assert kernels == [(32, 3, 5, 5), (64, 32, 5, 5), (128, 64, 5, 5)]
+        assert encoder.head.weight.shape == (256, 128 * 4 * 4)
+
+
+def test_learned_variance_is_one_value_a_feature() -> None:
+    with torch.random.fork_rng():
+        decoder = MLPDecoder((4,), 2, (3,), learn_variance=True)
+        mean, log_var = decoder(torch.zeros(5, 2))
+    assert mean.shape == log_var.shape == (5, 4)
+    assert decoder.log_var is not None
+    assert decoder.log_var.shape == (4,)
+
+
+def test_shapes_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="flat vectors"):
+        MLPEncoder((1, 28, 28), 4)
+    with pytest.raises(ValueError, match="at least 8 pixels"):
+        ConvEncoder((1, 4, 4), 4, (2, 2, 2))

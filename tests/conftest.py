@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,7 +17,11 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def untouched_generators() -> Iterator[None]:
     """Every test runs with torch's and NumPy's global generators, and leaves them alone."""
-    before_torch, before_numpy = torch.get_rng_state(), np.random.get_state()[1].copy()
+    before_torch, before_numpy = torch.get_rng_state(), np.random.get_state()
+    before_python = random.getstate()
     yield
     assert torch.equal(torch.get_rng_state(), before_torch), "torch's global RNG was used"
-    assert np.array_equal(np.random.get_state()[1], before_numpy), "NumPy's RNG was used"
+    after = np.random.get_state()
+    assert np.array_equal(after[1], before_numpy[1]), "NumPy's global RNG was used"
+    assert after[2] == before_numpy[2], "NumPy's global RNG was used"
+    assert random.getstate() == before_python, "Python's global RNG was used"

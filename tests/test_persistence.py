@@ -57,14 +57,63 @@ def test_round_trip(detector: Any, likelihood: str, tmp_path: Path) -> None:
 
 def test_threshold_may_be_edited(folder: Path, model: DualPriorVAE) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["threshold"]["offset"] = 1e9
+    assert manifest["threshold"]["anomaly_score"] == -model.offset_
+    manifest["threshold"]["anomaly_score"] = -1e9  # every score is above
     (folder / "manifest.json").write_text(json.dumps(manifest))
     X, _ = rows()
     assert (DualPriorVAE.load(folder).predict(X) == -1).all()
-    manifest["threshold"]["offset"] = "low"
+    for wrong in ("low", None, True, float("nan"), float("inf")):
+        manifest["threshold"]["anomaly_score"] = wrong
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(ModelError, match="must be a number"):
+            DualPriorVAE.load(folder)
+    manifest["threshold"] = []
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match="must be a number"):
         DualPriorVAE.load(folder)
+
+
+def resigned(folder: Path, change: Any) -> None:
+    """Change the manifest as somebody would who also repairs its digest."""
+    from aloof.persistence import _manifest_digest
+
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    manifest["manifest_sha256"] = _manifest_digest(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+FORGERIES: dict[str, Any] = {
+    **{
+        f"no {key}": (lambda m, key=key: m.pop(key))
+        for key in (
+            "estimator",
+            "parameters",
+            "n_features_in",
+            "shape",
+            "feature_names_in",
+            "member_seeds",
+            "scoring_dtype",
+            "probe",
+        )
+    },
+    "estimator is a list": lambda m: m.update(estimator=["VAE"]),
+    "unknown parameter": lambda m: m["parameters"].update(nonsense=1),
+    "parameter out of bounds": lambda m: m["parameters"].update(latent_dim=0),
+    "a function as a dtype": lambda m: m.update(scoring_dtype="load"),
+    "shape is a word": lambda m: m.update(shape="wide"),
+    "hidden is a number": lambda m: m["parameters"].update(hidden=3),
+    "other networks": lambda m: m["parameters"].update(hidden=[16]),
+    "other weight of the divergence": lambda m: m["parameters"].update(beta_kl=0.9),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forged_manifests_are_refused(folder: Path, forgery: str) -> None:
+    resigned(folder, FORGERIES[forgery])
+    with pytest.raises(ModelError):
+        aloof.load(folder)
 
 
 def edit_manifest(folder: Path, **changes: Any) -> None:
@@ -118,6 +167,57 @@ def test_a_folder_of_another_kind_is_left_alone(model: DualPriorVAE, tmp_path: P
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ModelError, match="left alone"):
         model.save(tmp_path / "file")
+
+
+def test_only_a_model_is_replaced(folder: Path, model: DualPriorVAE, tmp_path: Path) -> None:
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(ModelError, match="left alone"):
+        model.save(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+    other = tmp_path / "web"
+    other.mkdir()
+    (other / "manifest.json").write_text('{"name": "an app"}')
+    with pytest.raises(ModelError, match="left alone"):
+        model.save(other)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    model.save(empty)
+    (tmp_path / "link").symlink_to(empty)
+    model.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["empty", "link", "model", "web"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_replacing_leaves_nothing_behind(
+    folder: Path, model: DualPriorVAE, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    from aloof import persistence
+
+    if not can_exchange:
+        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+    model.save(folder)
+    assert os.listdir(folder.parent) == ["model"]
+    assert np.array_equal(aloof.load(folder).training_scores_, model.training_scores_)
+
+
+def test_parameters_of_every_number_type_are_saved(tmp_path: Path) -> None:
+    X, y = rows()
+    fitted = DualPriorVAE(
+        n_members=np.int64(2),
+        max_epochs=3,
+        beta_kl=np.float32(0.1),
+        random_state=np.int32(1),
+        hidden=[8, np.int64(4)],  # type: ignore[arg-type]
+    ).fit(X, y)
+    fitted.offset_ = np.float32(fitted.offset_)
+    fitted.save(tmp_path / "m")
+    loaded = DualPriorVAE.load(tmp_path / "m")
+    assert np.array_equal(loaded.score_samples(X), fitted.score_samples(X))
+    fitted.set_params(beta_kl=5.0, hidden=(3,))
+    fitted.save(tmp_path / "m")
+    again = DualPriorVAE.load(tmp_path / "m")
+    assert np.array_equal(again.score_samples(X), loaded.score_samples(X))
 
 
 def test_unwritable_place(model: DualPriorVAE, tmp_path: Path) -> None:

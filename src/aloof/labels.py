@@ -123,8 +123,10 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     if y is None:
         return np.full(n_rows, UNLABELLED)
     numeric = np.asarray(y)
+    if numeric.ndim == 2 and numeric.shape[1] == 1:
+        numeric = numeric[:, 0]
     if numeric.ndim != 1:
-        numeric = numeric.reshape(-1)
+        raise LabelError(f"y must be one column of labels; got shape {numeric.shape}.")
     if len(numeric) != n_rows:
         raise LabelError(
             f"y must have one label for each row: X has {n_rows} rows, y has {len(numeric)}."
@@ -145,7 +147,7 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         warnings.warn(
             f"y holds {_listed(unknown)}; these rows count as unlabelled. {_HINT}",
             LabelWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     labels[numeric == NORMAL] = NORMAL
     labels[numeric == ANOMALY] = ANOMALY
@@ -160,7 +162,7 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
             f"{n_anomalies} of {n_rows} rows are labelled as anomalies (1). If 1 means "
             f"normal in your data, the detector will be inverted. {_HINT}",
             LabelWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return labels
 

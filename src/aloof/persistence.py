@@ -2,16 +2,19 @@
 
 Loading runs no code from the folder. The manifest carries a digest of everything but the
 ``threshold``, which may be edited by hand, and a digest of the tensors, so a model that was
-changed or half-copied is refused. Writing is atomic: the folder appears whole or not at all.
+changed or half-copied is refused. A folder is written aside and then put in place: it appears
+whole or not at all.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 import platform
 import shutil
+import sys
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,7 +44,8 @@ def write_model(
     Parameters
     ----------
     path
-        The folder. It may not exist, or hold a model; anything else is left alone.
+        The folder. It may not exist, be empty, or hold a model and nothing else; anything
+        else is left alone.
     manifest
         What JSON can hold.
     tensors
@@ -49,10 +53,10 @@ def write_model(
     """
     from safetensors.torch import save_file
 
-    target = Path(path)
-    if target.exists() and not (target / _MANIFEST).is_file():
+    target = Path(os.path.realpath(path))
+    if not _may_replace(target):
         raise ModelError(
-            f"{target} exists and is not an aloof model, so it is left alone. "
+            f"{target} exists and holds more than an aloof model, so it is left alone. "
             "Save to a new folder."
         )
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
@@ -69,12 +73,17 @@ def write_model(
         (temporary / _MANIFEST).write_text(
             json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8"
         )
-        _replace(temporary, target)
+        for name in (_TENSORS, _MANIFEST):
+            with (temporary / name).open("rb") as file:
+                os.fsync(file.fileno())
+        _put(temporary, target)
     except OSError as error:
         raise ModelError(
             f"The model cannot be written to {target}: {error.strerror or error}. "
             "Nothing was changed there."
         ) from error
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The model cannot be written as JSON: {error}.") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -87,7 +96,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     folder = Path(path)
     manifest = _read_manifest(folder)
     version = manifest.get("schema_version")
-    if not isinstance(version, int) or version < 1:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ModelError(f"{folder / _MANIFEST} has no valid schema_version.")
     if version > SCHEMA_VERSION:
         raise ModelError(
@@ -120,17 +129,19 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 def check_tensors(
     expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: object
 ) -> None:
-    """Raise `ModelError` unless `found` has the names and shapes of `expected`."""
-    wrong = [
+    """Raise `ModelError` unless `found` has just the names and shapes of `expected`."""
+    wrong = sorted(
         name
-        for name, value in expected.items()
-        if name not in found or found[name].shape != value.shape
-    ]
+        for name in expected.keys() | found.keys()
+        if name not in found
+        or name not in expected
+        or found[name].shape != expected[name].shape
+    )
     if wrong:
         raise ModelError(
-            f"The networks do not fit the weights in {folder}: {wrong[0]} and "
-            f"{len(wrong) - 1} more differ in shape. Pass the factories that the model was "
-            "fitted with."
+            f"The networks do not fit the weights in {folder}: {wrong[0]} is missing, left "
+            f"over or of another shape (and {len(wrong) - 1} more). Pass the factories that "
+            "the model was fitted with."
         )
 
 
@@ -148,28 +159,55 @@ def versions() -> dict[str, str]:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelError(f"{folder} is not an aloof model: it has no {_MANIFEST}.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error
     if not isinstance(content, dict):
         raise ModelError(f"{folder / _MANIFEST} does not hold a JSON object.")
     return content
 
 
-def _replace(temporary: Path, target: Path) -> None:
-    """Put a finished folder in place of what is there."""
+def _may_replace(target: Path) -> bool:
+    """Whether there is nothing at `target` that is not ours."""
+    if not target.exists():
+        return True
+    if not target.is_dir():
+        return False
+    names = set(os.listdir(target))
+    if not names:
+        return True
+    try:
+        return names <= {_TENSORS, _MANIFEST} and "tensors_sha256" in _read_manifest(target)
+    except ModelError:
+        return False
+
+
+def _put(temporary: Path, target: Path) -> None:
+    """Put a finished folder in the place of what is there."""
     if not target.exists():
         os.rename(temporary, target)
-        return
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    os.rename(target, aside)
+    elif not _exchange(temporary, target):  # the old one is removed with the temporary name
+        aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+        os.rename(target, aside)
+        try:
+            os.rename(temporary, target)
+        except OSError:
+            os.rename(aside, target)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step, where the system can (Linux); else return False."""
+    if sys.platform != "linux":
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
-        os.rename(temporary, target)
-    except OSError:
-        os.rename(aside, target)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
 def _file_digest(path: Path) -> str:

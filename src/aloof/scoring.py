@@ -23,7 +23,7 @@ __all__ = ["Scorer"]
 _CHUNK_BYTES = 16 * 2**20
 _LARGEST_CHUNK = 512  # rows; the activations of a few members stay in a core's cache
 
-Rows = Callable[[slice], NDArray[np.floating]]
+_Rows = Callable[[slice], NDArray[np.floating]]
 
 
 class Scorer:
@@ -55,7 +55,7 @@ class Scorer:
         self._device = device
         self._dtype = wide
 
-    def elbo(self, rows: Rows, n_rows: int) -> NDArray[np.float64]:
+    def elbo(self, rows: _Rows, n_rows: int) -> NDArray[np.float64]:
         """Return the mean over members of each row's ELBO.
 
         Parameters
@@ -74,7 +74,7 @@ class Scorer:
             scores[chunk] = average.float().numpy()
         return scores
 
-    def latent(self, rows: Rows, n_rows: int) -> NDArray[np.float64]:
+    def latent(self, rows: _Rows, n_rows: int) -> NDArray[np.float64]:
         """Return the posterior means, ``(members, n_rows, latent_dim)``."""
         parts = [
             mean[:, : chunk.stop - chunk.start].cpu().double().numpy()
@@ -83,7 +83,7 @@ class Scorer:
         return np.concatenate(parts, 1)
 
     def _encoded(
-        self, rows: Rows, n_rows: int
+        self, rows: _Rows, n_rows: int
     ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
         """Yield chunks with their rows and posterior, ``(members, size, ...)``."""
         members = self._ensemble.n_members

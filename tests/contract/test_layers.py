@@ -94,7 +94,7 @@ print(VAE(n_members=2, max_epochs=2, random_state=0).fit(X).predict(X).shape)
     assert done.stdout.strip() == "(64,)"
 
 
-def test_all_is_sorted_and_true() -> None:
+def test_all_names_what_there_is_and_all_there_is() -> None:
     for path in SOURCE.rglob("*.py"):
         relative = path.relative_to(SOURCE).with_suffix("")
         name = ".".join(["aloof", *relative.parts]).removesuffix(".__init__")
@@ -112,8 +112,14 @@ def test_all_is_sorted_and_true() -> None:
                 node.name
                 for node in tree.body
                 if isinstance(node, ast.FunctionDef | ast.ClassDef)
-                and not node.name.startswith("_")
+            } | {
+                target.id
+                for node in tree.body
+                if isinstance(node, ast.Assign)
+                for target in node.targets
+                if isinstance(target, ast.Name)
             }
+            defined = {name for name in defined if not name.startswith("_")}
             missing = defined - set(module.__all__)
             assert not missing, f"{name} defines public names outside __all__: {missing}"
 

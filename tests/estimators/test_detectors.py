@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,11 @@ def test_members_are_those_of_the_seeds_and_the_score_is_their_mean() -> None:
     for seed in model.member_seeds_:
         one = replace(problem, seeds=[seed])
         result = train(
-            [prepared], [one], model._architecture(), model._config(), device=model.device_
+            [prepared],
+            [one],
+            model._architecture(),
+            model._config(problem),
+            device=model.device_,
         )[0]
         scorer = Scorer(
             result.ensemble, one.objective, device=model.device_, dtype=torch.float64
@@ -387,3 +392,143 @@ def test_verbose_shows_progress(capsys: pytest.CaptureFixture[str]) -> None:
     assert "12/12" in capsys.readouterr().err
     short(VAE).fit(rows()[0])
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("n_detectors", [1, 2])
+def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
+    n_detectors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aloof import fit_many
+    from aloof.estimators import _base, stacked
+
+    X, y = rows()
+    models = [short(DualPriorVAE, random_state=k).fit(X, y) for k in range(n_detectors)]
+    before = [model.score_samples(X) for model in models]
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_base, "train", interrupted)
+    monkeypatch.setattr(stacked, "train", interrupted)
+    for other in (100 * X + 5, X[:, :3]):
+        fit = partial(models[0].fit, other, y)
+        if n_detectors > 1:
+            fit = partial(fit_many, models, [(other, y)] * n_detectors)
+        with pytest.raises(KeyboardInterrupt):
+            fit()
+        with pytest.raises(LabelError):
+            models[0].fit(other, [1, -1] * 78)
+        for model, scores in zip(models, before, strict=True):
+            assert np.array_equal(model.score_samples(X), scores)
+
+
+def test_checkpoint_needs_a_seed_and_is_removed_at_the_end(tmp_path: Any) -> None:
+    X, y = rows()
+    with pytest.raises(ValueError, match="needs an int as random_state"):
+        short(DualPriorVAE, random_state=None, checkpoint=tmp_path / "c").fit(X, y)
+    short(DualPriorVAE, checkpoint=tmp_path / "deep" / "c").fit(X, y)
+    assert os.listdir(tmp_path / "deep") == []
+
+
+def test_a_killed_run_of_many_fits_repeats_no_finished_stack(
+    tmp_path: Any,
+) -> None:
+    from aloof import fit_many
+    from aloof.training import EpochReport
+
+    X, y = rows()
+
+    def make() -> list[Any]:
+        return [short(DualPriorVAE), short(DualPriorVAE, hidden=(8,)), short(MaxMinVAE)]
+
+    whole = make()
+    fit_many(whole, [(X, y)] * 3)
+    seen: list[int] = []
+
+    def kill(report: EpochReport) -> None:
+        seen.append(report.epoch)
+        if report.epoch == 23:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_many(make(), [(X, y)] * 3, checkpoint=tmp_path / "run", on_epoch=kill)
+    assert seen == list(range(1, 24))
+    resumed, seen = make(), []
+    fit_many(
+        resumed,
+        [(X, y)] * 3,
+        checkpoint=tmp_path / "run",
+        on_epoch=lambda report: seen.append(report.epoch),
+    )
+    assert seen == [12, 23, 24, *range(25, 37)]
+    assert os.listdir(tmp_path) == []
+    for one, other in zip(resumed, whole, strict=True):
+        assert np.array_equal(one.score_samples(X), other.score_samples(X))
+
+
+def test_bernoulli_needs_data_between_zero_and_one() -> None:
+    X, _ = rows()
+    for settings in ({"standardize": True}, {"standardize": False}):
+        with pytest.raises(ValueError, match=r"needs X in \[0, 1\]"):
+            short(VAE, likelihood="bernoulli", **settings).fit(X)
+
+
+def test_data_that_is_not_standardised_is_not_changed() -> None:
+    rng = np.random.default_rng(0)
+    X = 5e6 + rng.normal(size=(60, 3))
+    model = short(VAE, standardize=False).fit(X)
+    assert np.array_equal(model.scaling_.transform(X), X)
+
+
+def test_warnings_point_to_the_caller() -> None:
+    X, _ = rows()
+    with pytest.warns(LabelWarning) as caught:
+        short(DualPriorVAE).fit(X)
+    assert caught[0].filename == __file__
+
+
+def test_without_anomalies_schedules_are_those_of_the_vae() -> None:
+    X, _ = rows()
+    for settings in ({"lr_schedule": "cosine"}, {"patience": 3}):
+        with pytest.warns(LabelWarning, match="plain VAE"):
+            model = short(DualPriorVAE, **settings).fit(X)
+        plain = short(VAE, **settings).fit(X)
+        assert np.array_equal(model.score_samples(X), plain.score_samples(X))
+
+
+def test_threads_may_share_a_detector() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self, shape: tuple[int, ...], latent_dim: int) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(1, 2 * latent_dim, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.lstm(x.unsqueeze(-1))[0][:, -1].chunk(2, -1)
+
+    X, _ = rows(n=60)
+    models = [
+        short(
+            VAE,
+            random_state=k,
+            max_epochs=2,
+            encoder=Encoder,
+            decoder=lambda shape, latent_dim: nn.Linear(latent_dim, shape[0]),
+        ).fit(X)
+        for k in range(2)
+    ]
+    expected = [model.score_samples(X) for model in models]
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(models[k % 2].score_samples, X) for k in range(16)]
+    for k, future in enumerate(futures):
+        assert np.array_equal(future.result(), expected[k % 2])
+
+
+def test_pickles_are_small() -> None:
+    X, y = rows()
+    model = short(DualPriorVAE, hidden=(128, 64)).fit(X, y)
+    weights = sum(value.numel() * 4 for value in model._ensemble.state().values())
+    assert len(pickle.dumps(model)) < 2 * weights + 20_000

@@ -27,7 +27,7 @@ from torch import nn
 
 from aloof.exceptions import CheckpointError, DivergenceError
 from aloof.networks import Architecture, MLPDecoder, MLPEncoder
-from aloof.training import EpochReport, Objective, train
+from aloof.training import EpochReport, Objective, discard_checkpoints, train
 
 
 class NormedEncoder(nn.Module):
@@ -318,6 +318,32 @@ def test_early_stopping_restores_the_best_state_of_each_member() -> None:
         )
 
 
+def test_batch_normalisation_of_one_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="raise batch_size"):
+        train([data()], [problem([1])], NORMED, config(batch_size=1), device=CPU)
+
+
+def test_a_subclass_does_not_inherit_the_promise_to_stack() -> None:
+    """It may have added layers that cannot be stacked, or that draw random numbers."""
+
+    class Noisy(MLPEncoder):
+        def __init__(self) -> None:
+            super().__init__((N_FEATURES,), LATENT, (8,))
+            self.body.append(nn.Dropout(0.5))
+
+    class Promising(Noisy):
+        stackable = True
+
+    for encoder in (Noisy, Promising):
+        networks = Architecture(encoder, partial(MLPDecoder, (N_FEATURES,), LATENT), LATENT)
+        first, second = (
+            train([data()], [problem([1, 2])], networks, config(), device=CPU)[0] for _ in "ab"
+        )
+        assert first.ensemble.encoder.engine == "loop"
+        for key, value in states(first.ensemble).items():
+            assert torch.equal(value, second.ensemble.state()[key])
+
+
 def test_divergence_is_an_error_that_says_what_to_do() -> None:
     settings = config(learning_rate=1e30, max_grad_norm=None)
     with pytest.raises(DivergenceError, match=r"(?s)not finite.*learning_rate"):
@@ -364,6 +390,17 @@ def test_interrupted_fit_continues_to_the_same_bits(
         [x], [held], NORMED, settings, device=CPU, checkpoint=path, on_epoch=seen.append
     )[0]
     assert seen[0].epoch == 21, "it did not start from the checkpoint"
+    again: list[EpochReport] = []
+    finished = train(
+        [x], [held], NORMED, settings, device=CPU, checkpoint=path, on_epoch=again.append
+    )[0]
+    assert len(again) == 1, "a finished fit was trained again"
+    np.testing.assert_array_equal(finished.best_epoch, whole.best_epoch)
+    assert torch.equal(
+        finished.ensemble.state()["decoder.0.weight"],
+        whole.ensemble.state()["decoder.0.weight"],
+    )
+    discard_checkpoints(path)
     assert not path.exists()
     for key, value in states(whole.ensemble).items():
         assert torch.equal(resumed.ensemble.state()[key], value)
@@ -412,8 +449,6 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fit.checkpoint"
 
     def kill(report: EpochReport) -> None:
-        if report.epoch == 10:
-            path.with_name("copy").write_bytes(path.read_bytes() if path.exists() else b"")
         if report.epoch == 11:
             raise Killed
 
@@ -431,6 +466,13 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     for other in (problem([2]), problem([1], objective=Objective("dp", alpha=1.0))):
         with pytest.raises(CheckpointError, match="other data, settings or seed"):
             train([data()], [other], architecture(), settings, device=CPU, checkpoint=path)
+    wider = architecture((9,))
+    with pytest.raises(CheckpointError, match="other data, settings or seed"):
+        train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path)
+    with pytest.raises(CheckpointError, match="is a folder"):
+        train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="is not a folder"):
+        train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path / "inside")
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(CheckpointError, match="Delete it"):
         train([data()], [problem([1])], architecture(), settings, device=CPU, checkpoint=path)

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from aloof._version import __version__
+from aloof.cli.bench import bench
+from aloof.cli.data import data
 from aloof.cli.demo import demo
 
 __all__ = ["app"]
@@ -42,3 +44,5 @@ def _common(
 
 
 app.command()(demo)
+app.add_typer(bench, name="bench")
+app.add_typer(data, name="data")

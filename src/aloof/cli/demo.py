@@ -12,7 +12,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aloof.experiments.demo import N_LABELLED, Demo, run_demo
-from aloof.report import latent_map, plot_roc, save_figure, score_histograms
+from aloof.report import (
+    check_drawing,
+    latent_map,
+    plot_roc,
+    save_figure,
+    score_histograms,
+)
 from aloof.training import EpochReport
 
 __all__ = ["demo"]
@@ -30,6 +36,7 @@ def demo(
     with no and with five labelled malignant tumours, on several random splits; prints a table
     and writes pictures. Takes about a minute on two cores and needs no download.
     """
+    check_drawing()  # before a minute of training, not after it
     out.mkdir(parents=True, exist_ok=True)
     errors = Console(stderr=True)
     started = time.monotonic()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from aloof.exceptions import AloofError
+
 __all__ = ["main"]
 
 
@@ -19,4 +21,7 @@ def main() -> None:
             f"The aloof command needs {package}, which is not installed. "
             "Install it with: pip install 'aloof[cli]'"
         )
-    app()
+    try:
+        app()
+    except AloofError as error:
+        sys.exit(f"aloof: {error}")

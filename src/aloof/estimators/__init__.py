@@ -17,6 +17,7 @@ from aloof.persistence import read_model
 
 __all__ = [
     "VAE",
+    "Detector",
     "DualPriorVAE",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
@@ -49,7 +50,8 @@ def load(
     device
         Where to score.
     """
-    name = read_model(path)[0].get("estimator")
-    if name not in _ESTIMATORS:
+    model = read_model(path)
+    name = model[0].get("estimator")
+    if not isinstance(name, str) or name not in _ESTIMATORS:
         raise ModelError(f"{os.fspath(path)} holds an unknown estimator, {name!r}.")
-    return _ESTIMATORS[name].load(path, encoder=encoder, decoder=decoder, device=device)
+    return _ESTIMATORS[name]._from_model(path, model, encoder, decoder, device)

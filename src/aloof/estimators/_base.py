@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -42,15 +46,18 @@ from aloof.training import (
     Stream,
     TrainingConfig,
     derive,
+    discard_checkpoints,
     progress_bar,
     resolve_device,
     train,
 )
 
-__all__ = ["Detector", "LabelledDetector", "Task"]
+__all__ = ["Detector", "LabelledDetector", "Task", "unchanged_on_failure"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
+
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,9 @@ class Detector(OutlierMixin, BaseEstimator):
     """
 
     hidden: tuple[int, ...] = (128, 64)
-    latent_dim: int = 16
+    latent_dim: int = 32
     n_members: int = 5
-    beta_kl: float = 0.05
+    beta_kl: float = 0.02
     likelihood: Likelihood = "squared-error"
     max_epochs: int = 150
     annealing_epochs: int = 20
@@ -124,20 +131,27 @@ class Detector(OutlierMixin, BaseEstimator):
         -------
         The fitted detector.
         """
-        task = self._prepare(X, y)
-        fit = partial(
-            train,
-            [task.rows],
-            [task.problem],
-            self._architecture(),
-            self._config(),
-            device=self.device_,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-        )
-        if not self.verbose:
-            return self._finish(task, fit()[0])
-        with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
-            return self._finish(task, fit(on_epoch=report)[0])
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        with unchanged_on_failure([self]):
+            task = self._prepare(X, y)
+            fit = partial(
+                train,
+                [task.rows],
+                [task.problem],
+                self._architecture(),
+                self._config(task.problem),
+                device=self.device_,
+                checkpoint=checkpoint,
+            )
+            if self.verbose:
+                with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
+                    result = fit(on_epoch=report)[0]
+            else:
+                result = fit()[0]
+            self._finish(task, result)
+        if checkpoint is not None:
+            discard_checkpoints(checkpoint)
+        return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how normal each row is: the mean of the members' ELBOs.
@@ -188,27 +202,18 @@ class Detector(OutlierMixin, BaseEstimator):
         replaced; a failed save changes nothing.
         """
         check_is_fitted(self)
-        parameters = self.get_params()
-        custom = self.encoder is not None
-        parameters.update(encoder=None, decoder=None, verbose=False)
-        parameters["hidden"] = list(self.hidden)
-        if self.checkpoint is not None:
-            parameters["checkpoint"] = os.fspath(self.checkpoint)
-        if isinstance(self.random_state, np.integer):
-            parameters["random_state"] = int(self.random_state)
-        elif self.random_state is not None and not isinstance(self.random_state, int):
-            parameters["random_state"] = None
         manifest = {
             "estimator": type(self).__name__,
             "method": self.method,
-            "parameters": parameters,
-            "custom_networks": custom,
+            "parameters": self._fitted_parameters,
+            "custom_networks": self._custom_networks,
             "n_features_in": self.n_features_in_,
             "shape": list(self.shape_),
             "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
             "member_seeds": self.member_seeds_,
             "scoring_dtype": str(self._scoring_dtype).removeprefix("torch."),
-            "threshold": {"offset": self.offset_},
+            "probe": self._probe().tolist(),
+            "threshold": {"anomaly_score": -float(self.offset_)},
             "versions": versions(),
         }
         tensors = {f"network.{k}": v for k, v in self._ensemble.state().items()}
@@ -218,6 +223,7 @@ class Detector(OutlierMixin, BaseEstimator):
         tensors["training_scores"] = torch.from_numpy(self.training_scores_)
         tensors["scaling.mean"] = torch.from_numpy(self.scaling_.mean)
         tensors["scaling.scale"] = torch.from_numpy(self.scaling_.scale)
+        tensors["scaling.limit"] = torch.tensor(self.scaling_.limit, dtype=torch.float64)
         write_model(path, manifest, tensors)
 
     @classmethod
@@ -241,66 +247,118 @@ class Detector(OutlierMixin, BaseEstimator):
         device
             Where to score.
         """
-        manifest, tensors = read_model(path)
+        return cls._from_model(path, read_model(path), encoder, decoder, device)
+
+    @classmethod
+    def _from_model(
+        cls,
+        path: str | os.PathLike[str],
+        model: tuple[dict[str, Any], dict[str, torch.Tensor]],
+        encoder: NetworkFactory | None,
+        decoder: NetworkFactory | None,
+        device: str,
+    ) -> Self:
+        manifest, tensors = model
         name = manifest.get("estimator")
         if name != cls.__name__:
             raise ModelError(
                 f"{os.fspath(path)} holds a {name}, not a {cls.__name__}. "
                 f"Use {name}.load or aloof.load."
             )
-        if manifest["custom_networks"] and (encoder is None or decoder is None):
+        custom = manifest.get("custom_networks")
+        if not custom and (encoder is not None or decoder is not None):
+            raise ModelError(
+                f"{os.fspath(path)} was fitted with aloof's own networks; "
+                "load it without encoder and decoder."
+            )
+        if custom and (encoder is None or decoder is None):
             raise ModelError(
                 f"{os.fspath(path)} was fitted with networks of your own, and a model folder "
                 "holds no code. Pass the factories: load(path, encoder=..., decoder=...)."
             )
-        parameters = dict(manifest["parameters"])
-        parameters.update(hidden=tuple(parameters["hidden"]), encoder=encoder, decoder=decoder)
-        self = cls(**parameters)
-        self._restore(manifest, tensors, device, path)
+        where = resolve_device(device)
+        try:
+            parameters = dict(manifest["parameters"])
+            parameters.update(
+                hidden=tuple(parameters["hidden"]), encoder=encoder, decoder=decoder
+            )
+            self = cls(**parameters)
+            check_parameters(cls.__name__, self.get_params(deep=False))
+            self._restore(manifest, tensors, where, path)
+        except ModelError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"{os.fspath(path)} does not describe a {cls.__name__}: "
+                f"{type(error).__name__}: {error}."
+            ) from error
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "offset_")
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_scorer", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_ensemble" in state:
+            here = torch.cuda.is_available() or state["device_"].type != "cuda"
+            self.device_: torch.device = state["device_"] if here else torch.device("cpu")
+            self._scorer = self._make_scorer()
+
     def _restore(
         self,
         manifest: dict[str, Any],
         tensors: dict[str, torch.Tensor],
-        device: str,
+        device: torch.device,
         path: str | os.PathLike[str],
     ) -> None:
-        self.device_ = resolve_device(device)
-        self.n_features_in_ = manifest["n_features_in"]
-        self.shape_ = tuple(manifest["shape"])
+        self.device_ = device
+        self.n_features_in_ = int(manifest["n_features_in"])
+        self.shape_ = tuple(int(size) for size in manifest["shape"])
         if manifest["feature_names_in"] is not None:
             self.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
-        self.member_seeds_ = list(manifest["member_seeds"])
+        self.member_seeds_ = [int(seed) for seed in manifest["member_seeds"]]
         parts: dict[str, dict[str, torch.Tensor]] = {"": {}}
         for name, value in tensors.items():
             part, _, rest = name.partition(".")
             parts.setdefault(part if rest else "", {})[rest or part] = value
+        scaling = parts["scaling"]
         self.scaling_ = Standardizer(
-            parts["scaling"]["mean"].numpy(), parts["scaling"]["scale"].numpy()
+            scaling["mean"].numpy(), scaling["scale"].numpy(), float(scaling["limit"])
         )
         self.history_ = {name: value.numpy() for name, value in parts["history"].items()}
         self.n_iter_ = len(self.history_["loss"])
         self.best_epoch_ = parts[""]["best_epoch"].numpy()
-        self.training_scores_ = parts[""]["training_scores"].numpy()
+        scores: NDArray[np.float64] = parts[""]["training_scores"].numpy()
+        self.training_scores_: NDArray[np.float64] = scores
+        cpu = torch.device("cpu")
         example = torch.zeros(2, *self.shape_)
         ensemble = Ensemble.build(
-            self._architecture(), self.member_seeds_, [example], device=self.device_
+            self._architecture(), self.member_seeds_, [example], device=cpu
         )
         check_tensors(ensemble.state(), parts["network"], os.fspath(path))
         ensemble.load(parts["network"])
         self._ensemble = ensemble.select(slice(None))
-        self._scoring_dtype = getattr(torch, manifest["scoring_dtype"])
+        self._scoring_dtype = _DTYPES[manifest["scoring_dtype"]]
+        self._remember_parameters()
         self._scorer = self._make_scorer()
-        offset = (manifest.get("threshold") or {}).get("offset")
-        if not isinstance(offset, int | float):
+        if not np.allclose(self._probe(), manifest["probe"], rtol=1e-3, atol=1e-5):
             raise ModelError(
-                f"The threshold's offset in {os.fspath(path)} must be a number; got {offset!r}."
+                f"The networks do not give the scores that {os.fspath(path)} was saved with. "
+                "Pass the factories that the model was fitted with."
             )
-        self.offset_ = float(offset)
+        threshold = manifest.get("threshold")
+        level = threshold.get("anomaly_score") if isinstance(threshold, dict) else None
+        if isinstance(level, bool) or not isinstance(level, int | float) or not isfinite(level):
+            raise ModelError(
+                f"The threshold's anomaly_score in {os.fspath(path)} must be a number; "
+                f"got {level!r}."
+            )
+        self.offset_: float = -float(level)
 
     def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Task:
         """Check parameters and data, and say what is to be trained."""
@@ -323,6 +381,8 @@ class Detector(OutlierMixin, BaseEstimator):
         problem = self._problem(labels, seed)
         self._warn_without_anomalies(problem)
         rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
+        if not bool(torch.isfinite(rows).all()):
+            raise ValueError("X holds values too large for float32; set standardize=True.")
         self._scoring_dtype = check_architecture(
             self._architecture(), [rows[:2]], learned_variance=self.likelihood == "gaussian"
         )
@@ -333,17 +393,35 @@ class Detector(OutlierMixin, BaseEstimator):
         self.history_ = result.history
         self.best_epoch_ = result.best_epoch
         self.n_iter_ = len(result.history["loss"])
-        self._ensemble = result.ensemble
+        self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
+        self._remember_parameters()
         self._scorer = self._make_scorer()
         scores = self._score_samples(task.X)
         self.training_scores_ = -scores
         self.offset_ = float(np.percentile(scores[task.usual], 100.0 * self.contamination))
         return self
 
+    def _remember_parameters(self) -> None:
+        """Keep what the members were trained with: `set_params` may change the rest."""
+        self._fitted_objective = self._objective()
+        self._fitted_parameters = {
+            name: _plain(value) for name, value in self.get_params(deep=False).items()
+        }
+        self._fitted_parameters["verbose"] = False
+        self._custom_networks = self.encoder is not None
+
     def _make_scorer(self) -> Scorer:
         return Scorer(
-            self._ensemble, self._objective(), device=self.device_, dtype=self._scoring_dtype
+            self._ensemble,
+            self._fitted_objective,
+            device=self.device_,
+            dtype=self._scoring_dtype,
         )
+
+    def _probe(self) -> NDArray[np.float64]:
+        """Return scores of two fixed rows, to recognise the networks by."""
+        rows = np.stack([np.zeros(self.shape_), np.ones(self.shape_)])
+        return self._scorer.elbo(lambda chunk: rows[chunk], 2)
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
         checked: NDArray[np.floating] = validate_data(
@@ -354,6 +432,13 @@ class Detector(OutlierMixin, BaseEstimator):
             allow_nd=self.encoder is not None,
             ensure_min_samples=2 if reset else 1,
         )
+        if self.likelihood == "bernoulli" and (
+            self.standardize or checked.min() < 0 or checked.max() > 1
+        ):
+            raise ValueError(
+                "likelihood='bernoulli' needs X in [0, 1] and standardize=False; use "
+                "'squared-error' or 'gaussian' for other data."
+            )
         if not reset and checked.shape[1:] != self.shape_:
             raise ValueError(
                 f"X has rows of shape {checked.shape[1:]}, but {type(self).__name__} was "
@@ -374,7 +459,7 @@ class Detector(OutlierMixin, BaseEstimator):
     def _objective(self) -> Objective:
         return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
 
-    def _config(self) -> TrainingConfig:
+    def _config(self, problem: Problem) -> TrainingConfig:
         return TrainingConfig(
             max_epochs=self.max_epochs,
             warmup_epochs=0,
@@ -411,6 +496,11 @@ class Detector(OutlierMixin, BaseEstimator):
         if self.patience is not None:
             rng = np.random.default_rng(derive(seed, Stream.SPLIT))
             n_held = max(1, round(self.validation_fraction * len(usual)))
+            if len(usual) - n_held < 2:
+                raise ValueError(
+                    f"patience={self.patience} holds rows out, and {len(usual)} rows are too "
+                    "few for that. Set patience=None."
+                )
             usual, held_usual = _split(usual, n_held, rng)
             if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
                 n_held = round(self.validation_fraction * len(anomalies))
@@ -442,10 +532,11 @@ class LabelledDetector(Detector):
     def _objective(self) -> Objective:
         return replace(super()._objective(), gamma=self.gamma)
 
-    def _config(self) -> TrainingConfig:
+    def _config(self, problem: Problem) -> TrainingConfig:
         return replace(
-            super()._config(),
-            warmup_epochs=self._warmup_epochs(),
+            super()._config(problem),
+            # Without anomalies there is nothing to warm up for: it is the plain VAE.
+            warmup_epochs=self._warmup_epochs() if problem.uses_anomalies else 0,
             anomaly_interval=self.anomaly_interval,
             anomaly_batch_size=self.anomaly_batch_size,
             freeze_decoder=self.freeze_decoder,
@@ -461,15 +552,43 @@ class LabelledDetector(Detector):
                 f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
                 "trained as a plain VAE.",
                 LabelWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif self.max_epochs <= self._warmup_epochs():
             warnings.warn(
                 f"max_epochs={self.max_epochs} ends before the labelled anomalies join after "
                 f"warmup_epochs={self._warmup_epochs()}: they are not used.",
                 LabelWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+
+@contextmanager
+def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
+    """Leave detectors as they were where a fit fails or is interrupted."""
+    before = [dict(vars(detector)) for detector in detectors]
+    try:
+        yield
+    except BaseException:
+        for detector, state in zip(detectors, before, strict=True):
+            detector.__dict__.clear()
+            detector.__dict__.update(state)
+        raise
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as JSON can hold it; what it cannot hold is not kept."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return None
 
 
 def _split(

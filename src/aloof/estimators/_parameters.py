@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, get_args
 
@@ -25,9 +26,11 @@ def _real(low: float, high: float = float("inf"), *, above: bool = False) -> Che
     def check(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
-        return (float(value) > low if above else float(value) >= low) and float(value) <= high
+        number = float(value)
+        inside = number > low if above else number >= low
+        return inside and number <= high and isfinite(number)
 
-    bound = f"{'>' if above else '>='} {low:g}"
+    bound = f"{'>' if above else '>='} {low:g}" if isfinite(low) else "that is finite"
     if high != float("inf"):
         bound += f" and <= {high:g}"
     return check, f"a number {bound}"
@@ -57,6 +60,7 @@ _CHECKS: dict[str, Check] = {
     "compile": _BOOLEAN,
     "contamination": _real(0, 0.5, above=True),
     "decoder": _FACTORY,
+    "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
     "encoder": _FACTORY,
     "freeze_decoder": _BOOLEAN,
     "gamma": _real(0),
@@ -79,7 +83,7 @@ _CHECKS: dict[str, Check] = {
     "separate_encoder": _BOOLEAN,
     "standardize": _BOOLEAN,
     "validation_fraction": _real(0, 0.5, above=True),
-    "verbose": _BOOLEAN,
+    "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),
     "warmup_epochs": _or_none(_integer(0)),
 }
 
@@ -93,5 +97,13 @@ def check_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
     ]
     if (parameters.get("encoder") is None) != (parameters.get("decoder") is None):
         problems.append(f"{owner} needs both an encoder and a decoder, or neither.")
+    seed = parameters.get("random_state")
+    if isinstance(seed, Integral) and int(seed) < 0:
+        problems.append(f"The 'random_state' parameter of {owner} must not be negative.")
+    if parameters.get("checkpoint") is not None and not isinstance(seed, Integral):
+        problems.append(
+            f"The 'checkpoint' parameter of {owner} needs an int as random_state: a fit "
+            "without a seed cannot be continued."
+        )
     if problems:
         raise ValueError(" ".join(problems))

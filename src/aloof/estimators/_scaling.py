@@ -23,10 +23,13 @@ class Standardizer:
     ----------
     mean, scale
         One value for each feature, in the shape of a row.
+    limit
+        Scaled values are cut off here.
     """
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
+    limit: float = _FARTHEST
 
     @classmethod
     def fit(cls, X: NDArray[np.floating]) -> Standardizer:
@@ -41,11 +44,11 @@ class Standardizer:
     @classmethod
     def identity(cls, shape: tuple[int, ...]) -> Standardizer:
         """Return the one that changes nothing (but the dtype)."""
-        return cls(np.zeros(shape), np.ones(shape))
+        return cls(np.zeros(shape), np.ones(shape), float("inf"))
 
     def transform(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return standardised rows in float64."""
         with np.errstate(over="ignore"):  # the difference of two huge numbers, clipped next
             scaled = (np.asarray(X, np.float64) - self.mean) / self.scale
-        clipped: NDArray[np.float64] = np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)
+        clipped: NDArray[np.float64] = np.clip(scaled, -self.limit, self.limit, out=scaled)
         return clipped

@@ -58,7 +58,7 @@ class DualPriorVAE(LabelledDetector):
     True
     """
 
-    alpha: float = 5.0
+    alpha: float = 10.0
 
     method: ClassVar[Method] = "dp"
 

@@ -42,9 +42,9 @@ class MaxMinVAE(LabelledDetector):
     `fit` says so.
     """
 
-    beta_cubo: float = 0.05
+    beta_cubo: float = 0.02
     repulsion: Repulsion = "softplus"
-    margin: float = 5.0
+    margin: float = 10.0
     n_samples: int = 1
 
     method: ClassVar[Method] = "mml"

@@ -32,8 +32,16 @@ class PyODAdapter:
         self.detector = detector
         self.contamination = detector.contamination
         self.decision_scores_: NDArray[np.float64] = detector.training_scores_
-        self.threshold_ = -detector.offset_
-        self.labels_ = self._labels(self.decision_scores_)
+
+    @property
+    def threshold_(self) -> float:
+        """Return the detector's threshold as it is now."""
+        return -self.detector.offset_
+
+    @property
+    def labels_(self) -> NDArray[np.int64]:
+        """Return the decisions on the training rows."""
+        return self._labels(self.decision_scores_)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return anomaly scores; higher is worse."""

@@ -10,8 +10,14 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from aloof.estimators._base import Detector
-from aloof.training import ProgressCallback, train
+from aloof.estimators._base import Detector, Task, unchanged_on_failure
+from aloof.training import (
+    Problem,
+    ProgressCallback,
+    discard_checkpoints,
+    progress_bar,
+    train,
+)
 
 __all__ = ["fit_many"]
 
@@ -40,7 +46,8 @@ def fit_many(
         File to keep the state of the run in, as the detectors' own `checkpoint` does for a
         single fit.
     on_epoch
-        Called after each epoch.
+        Called after each epoch. Without it, a progress bar is shown if any of the detectors
+        is verbose.
 
     Examples
     --------
@@ -49,8 +56,8 @@ def fit_many(
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> grid = [VAE(beta_kl=b, max_epochs=5, random_state=0) for b in (0.01, 0.1, 1.0)]
     >>> fit_many(grid, [(X, None)] * 3)
-    >>> [round(d.history_["kl"][-1].mean(), 1) > 0 for d in grid]
-    [True, True, True]
+    >>> [detector.history_["loss"].shape for detector in grid]
+    [(5, 5), (5, 5), (5, 5)]
     """
     if len(detectors) != len(data):
         raise ValueError(
@@ -59,39 +66,77 @@ def fit_many(
         )
     if any(detector.checkpoint is not None for detector in detectors):
         raise ValueError("Pass the checkpoint to fit_many, not to its detectors.")
+    if on_epoch is None and any(detector.verbose for detector in detectors):
+        with progress_bar(f"{len(detectors)} detectors") as report:
+            fit_many(detectors, data, checkpoint=checkpoint, on_epoch=report)
+        return
+    with unchanged_on_failure(detectors):
+        _fit(detectors, data, checkpoint, on_epoch)
+    if checkpoint is not None:
+        discard_checkpoints(Path(checkpoint))
+
+
+def _fit(
+    detectors: Sequence[Detector],
+    data: Sequence[tuple[ArrayLike, ArrayLike | None]],
+    checkpoint: str | Path | None,
+    on_epoch: ProgressCallback | None,
+) -> None:
     tasks = [detector._prepare(X, y) for detector, (X, y) in zip(detectors, data, strict=True)]
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for index, detector in enumerate(detectors):
-        groups.setdefault(_key(detector), []).append(index)
-    for number, group in enumerate(groups.values()):
-        problems, start = [], 0
-        for index in group:
-            problem = tasks[index].problem
-            problems.append(
-                replace(
-                    problem,
-                    normal=problem.normal + start,
-                    anomaly=problem.anomaly + start,
-                    validation_normal=problem.validation_normal + start,
-                    validation_anomaly=problem.validation_anomaly + start,
-                )
-            )
-            start += len(tasks[index].rows)
+    for index, (detector, task) in enumerate(zip(detectors, tasks, strict=True)):
+        groups.setdefault(_key(detector, task), []).append(index)
+    runs = [_joined([tasks[index] for index in group]) for group in groups.values()]
+    configs = [key[-1] for key in groups]
+    lengths = [
+        config.max_epochs * len({problem.shape(config.batch_size) for problem in problems})
+        for config, (_, problems) in zip(configs, runs, strict=True)
+    ]
+    for number, (group, config, (rows, problems)) in enumerate(
+        zip(groups.values(), configs, runs, strict=True)
+    ):
         first = detectors[group[0]]
         results = train(
-            [torch.cat([tasks[index].rows for index in group])],
+            [rows],
             problems,
             first._architecture(),
-            first._config(),
+            config,
             device=first.device_,
             checkpoint=None if checkpoint is None else Path(f"{checkpoint}.{number}"),
-            on_epoch=on_epoch,
+            on_epoch=_shifted(on_epoch, sum(lengths[:number]), sum(lengths)),
         )
         for index, result in zip(group, results, strict=True):
             detectors[index]._finish(tasks[index], result)
 
 
-def _key(detector: Detector) -> tuple[Any, ...]:
+def _joined(tasks: Sequence[Task]) -> tuple[torch.Tensor, list[Problem]]:
+    """Put the rows of all tasks into one array, and let the problems index that."""
+    problems, start = [], 0
+    for task in tasks:
+        problem = task.problem
+        problems.append(
+            replace(
+                problem,
+                normal=problem.normal + start,
+                anomaly=problem.anomaly + start,
+                validation_normal=problem.validation_normal + start,
+                validation_anomaly=problem.validation_anomaly + start,
+            )
+        )
+        start += len(task.rows)
+    return torch.cat([task.rows for task in tasks]), problems
+
+
+def _shifted(
+    on_epoch: ProgressCallback | None, done: int, total: int
+) -> ProgressCallback | None:
+    """Count epochs over all groups."""
+    if on_epoch is None:
+        return None
+    return lambda report: on_epoch(replace(report, epoch=done + report.epoch, max_epochs=total))
+
+
+def _key(detector: Detector, task: Task) -> tuple[Any, ...]:
     """Return what must be equal for two detectors to share networks and schedule."""
     return (
         detector.encoder,
@@ -101,5 +146,5 @@ def _key(detector: Detector) -> tuple[Any, ...]:
         detector.likelihood == "gaussian",
         detector.shape_,
         detector.device_,
-        detector._config(),
+        detector._config(task.problem),
     )

@@ -21,7 +21,7 @@ class VAE(Detector):
     ----------
     hidden
         Widths of the hidden layers from the data to the latent space; the decoder mirrors
-        them.
+        them. Not used with networks of your own.
     latent_dim
         Size of the latent space.
     n_members
@@ -63,8 +63,9 @@ class VAE(Detector):
     compile
         Train through `torch.compile`; worth it for long fits on a GPU.
     checkpoint
-        File to keep the state of the fit in. A killed fit that is started again with the
-        same data, parameters and seed continues from it, to the same result.
+        File to keep the state of the fit in, every ten epochs. A killed fit that is started
+        again with the same data, parameters and (integer) seed continues from it, to the
+        same result. Removed when the fit is done.
     random_state
         Seed. Member k draws from a stream of its own, derived from the seed and k.
     verbose

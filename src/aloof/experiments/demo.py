@@ -16,11 +16,17 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from aloof.estimators import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE, fit_many
-from aloof.estimators._base import Detector
+from aloof.estimators import (
+    VAE,
+    Detector,
+    DualPriorVAE,
+    MaxMinDualPriorVAE,
+    MaxMinVAE,
+    fit_many,
+)
 from aloof.training import EpochReport
 
-__all__ = ["Demo", "DemoSplit", "make_splits", "run_demo"]
+__all__ = ["N_LABELLED", "Demo", "DemoSplit", "make_splits", "run_demo"]
 
 N_LABELLED = 5
 

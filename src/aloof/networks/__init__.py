@@ -7,7 +7,7 @@ method, with ensembles, saving and scoring:
   ``(n, latent_dim)``;
 * a **decoder** maps ``(n, latent_dim)`` to a reconstruction ``(n, *shape)`` (for
   ``likelihood="bernoulli"``: to logits; for ``likelihood="gaussian"``: to a pair
-  ``(mean, log_var)`` that broadcasts to ``(n, *shape)``);
+  ``(mean, log_var)``, each ``(n, *shape)``);
 * a **factory** ``factory(shape, latent_dim)`` returns a fresh network. It is called once
   for each member, with torch's random generator set to that member's seed.
 

@@ -21,14 +21,14 @@ from torch.nn.functional import batch_norm, conv2d, interpolate
 
 from aloof.networks.mlp import Linear
 
-__all__ = ["BatchNorm", "Conv2d", "ConvDecoder", "ConvEncoder"]
+__all__ = ["ConvDecoder", "ConvEncoder"]
 
 _KERNEL = 5
 _SLOPE = 0.1
 
 
-class Conv2d(nn.Conv2d):
-    """`nn.Conv2d` that also takes stacked parameters, as a grouped convolution."""
+class _Conv2d(nn.Conv2d):
+    """A padded convolution that also takes stacked parameters, as a grouped convolution."""
 
     stackable = True
 
@@ -46,7 +46,7 @@ class Conv2d(nn.Conv2d):
         )
 
 
-class BatchNorm(nn.modules.batchnorm._BatchNorm):
+class _BatchNorm(nn.modules.batchnorm._BatchNorm):
     """Batch normalisation of channels, members' channels side by side."""
 
     stackable = True
@@ -102,8 +102,8 @@ class ConvEncoder(nn.Module):
         stages: list[nn.Module] = []
         for n_in, n_out in pairwise((shape[0], *channels)):
             stages += [
-                Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
-                BatchNorm(n_out),
+                _Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
+                _BatchNorm(n_out),
                 nn.LeakyReLU(_SLOPE),
                 nn.MaxPool2d(2),
             ]
@@ -151,8 +151,8 @@ class ConvDecoder(nn.Module):
         ):
             stages += [
                 _Upsample((shape[1] >> depth, shape[2] >> depth)),
-                Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
-                BatchNorm(n_out),
+                _Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
+                _BatchNorm(n_out),
                 nn.LeakyReLU(_SLOPE),
             ]
         self.stages = nn.Sequential(*stages[:-2])  # the output is neither normalised nor cut
@@ -178,7 +178,7 @@ class _Dense(nn.Module):
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
         self.linear = Linear(n_in, n_out)
-        self.norm = BatchNorm(n_out)
+        self.norm = _BatchNorm(n_out)
         self.activation = nn.LeakyReLU(_SLOPE)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -26,6 +26,8 @@ class Linear(nn.Linear):
         """Map ``(..., in)`` to ``(..., out)``."""
         if self.weight.dim() == 2:
             return super().forward(x)
+        if self.bias is None:
+            return torch.bmm(x, self.weight.mT)
         return torch.baddbmm(self.bias.unsqueeze(-2), x, self.weight.mT)
 
 

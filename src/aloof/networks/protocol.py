@@ -84,6 +84,11 @@ def check_architecture(
                 f"got {_describe(output)}."
             )
         mean = output[0] if learned_variance else output
+        if learned_variance and output[1].shape != output[0].shape:
+            raise NetworkError(
+                "The decoder's log_var must have the shape of its mean, "
+                f"{tuple(output[0].shape)}; got {tuple(output[1].shape)}."
+            )
         if not learned_variance and not isinstance(output, Tensor):
             raise NetworkError(f"The decoder must return a tensor; got {_describe(output)}.")
         if mean.shape[0] != x.shape[0] or mean[0].numel() != x[0].numel():

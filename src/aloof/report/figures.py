@@ -19,7 +19,7 @@ from aloof.exceptions import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["latent_map", "plot_roc", "save_figure", "score_histograms"]
+__all__ = ["check_drawing", "latent_map", "plot_roc", "save_figure", "score_histograms"]
 
 _NORMAL, _ANOMALY = "#4477aa", "#cc3311"
 _LINES = ("#777777", "#ee7733", "#0077bb", "#009988", "#aa3377", "#222222")
@@ -131,16 +131,23 @@ def plot_roc(
     return figure
 
 
+def check_drawing() -> None:
+    """Raise `MissingExtraError` unless pictures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plots", "Drawing pictures") from error
+
+
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as a picture; the format follows the name."""
     figure.savefig(path, dpi=130, bbox_inches="tight")
 
 
 def _panels(n: int, *, width: float, height: float) -> tuple[Figure, list[Any]]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plots", "Drawing pictures") from error
+    check_drawing()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width * n, height), layout="constrained")
     axes = figure.subplots(1, n, squeeze=False)[0]
     for axis in axes:

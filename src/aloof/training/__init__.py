@@ -5,6 +5,7 @@ returns a trained ensemble for each problem. The estimators are a thin layer ove
 anything that trains a VAE with negative examples can use it directly.
 """
 
+from aloof.training.checkpoint import discard_checkpoints
 from aloof.training.config import LearningRateSchedule, Precision, TrainingConfig
 from aloof.training.device import resolve_device
 from aloof.training.ensemble import Ensemble
@@ -40,6 +41,7 @@ __all__ = [
     "Stream",
     "TrainingConfig",
     "derive",
+    "discard_checkpoints",
     "log_likelihood",
     "progress_bar",
     "resolve_device",

@@ -6,22 +6,31 @@ place in it: they are derived from the seeds and the epoch's number.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from aloof.exceptions import CheckpointError
 from aloof.training.config import TrainingConfig
+from aloof.training.ensemble import Ensemble
 from aloof.training.problem import Problem
 
-__all__ = ["Checkpoint", "fingerprint", "read_checkpoint", "write_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "check_place",
+    "discard_checkpoints",
+    "fingerprint",
+    "read_checkpoint",
+    "write_checkpoint",
+]
 
 _FORMAT = "aloof-checkpoint-1"
 
@@ -43,10 +52,14 @@ class Checkpoint:
 
 
 def fingerprint(
-    data: Sequence[Tensor], problems: Sequence[Problem], config: TrainingConfig
+    data: Sequence[Tensor],
+    problems: Sequence[Problem],
+    config: TrainingConfig,
+    ensemble: Ensemble,
 ) -> str:
-    """Return a hash of all that decides the result of a fit."""
+    """Return a hash of all that decides the result of a fit; `ensemble` is untrained."""
     digest = hashlib.sha256()
+    digest.update(ensemble.describe().encode())
     digest.update(repr(sorted(asdict(config).items())).encode())
     for problem in problems:
         digest.update(repr((problem.objective, tuple(problem.seeds))).encode())
@@ -68,7 +81,6 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
     from safetensors.torch import save_file
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     metadata = {
         "format": _FORMAT,
@@ -77,20 +89,45 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     }
     tensors = {name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()}
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         save_file(tensors, temporary, metadata)
         os.replace(temporary, path)
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {path} cannot be written: {error}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
-def read_checkpoint(path: Path, owner: str, device: torch.device) -> Checkpoint | None:
+def check_place(path: Path) -> None:
+    """Raise `CheckpointError` where no checkpoint could be written, before any training."""
+    if path.is_dir():
+        raise CheckpointError(f"The checkpoint {path} is a folder; name a file.")
+    for parent in path.parents:
+        if parent.exists():
+            if not parent.is_dir():
+                raise CheckpointError(
+                    f"The checkpoint {path} cannot be written: {parent} is not a folder."
+                )
+            return
+
+
+def discard_checkpoints(path: Path) -> None:
+    """Remove the checkpoint of a run, and those of its further stacks."""
+    path.unlink(missing_ok=True)
+    for other in path.parent.glob(f"{glob.escape(path.name)}.*"):
+        if other.suffix[1:].isdigit():
+            other.unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path, owner: str) -> Checkpoint | None:
     """Read the checkpoint of the fit with fingerprint `owner`; None where there is none."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
         return None
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:
+        with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:

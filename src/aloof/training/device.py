@@ -12,11 +12,11 @@ __all__ = ["resolve_device"]
 def resolve_device(name: str) -> torch.device:
     """Turn ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"`` into a device.
 
-    ``"auto"`` takes CUDA, then Apple's MPS, then the CPU.
+    ``"auto"`` takes CUDA where there is one, else the CPU; Apple's MPS only when asked for.
     """
     cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
     if name == "auto":
-        return torch.device("cuda", 0) if cuda else torch.device("mps" if mps else "cpu")
+        return torch.device("cuda", 0) if cuda else torch.device("cpu")
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError) as error:

@@ -87,6 +87,11 @@ class Ensemble:
         return self.encoder.n_members
 
     @property
+    def mixes_rows(self) -> bool:
+        """Whether rows of a batch influence each other in training."""
+        return any(stack.mixes_rows for stack in self._parts().values())
+
+    @property
     def loops(self) -> bool:
         """Whether any network computes one member after the other."""
         return any(stack.engine == "loop" for stack in self._parts().values())
@@ -121,6 +126,12 @@ class Ensemble:
                 parts.append(self.anomaly_encoder(*tail, training=training, seeds=seeds))
             mean, log_var = (torch.cat(pair, 1) for pair in zip(*parts, strict=True))
         return mean, log_var.clamp(-_LOG_VAR_LIMIT, _LOG_VAR_LIMIT)
+
+    def describe(self) -> str:
+        """Return the networks in words: their layers, and every tensor's name and shape."""
+        layers = [repr(stack.network) for stack in self._parts().values()]
+        shapes = [(name, tuple(value.shape)) for name, value in self.state().items()]
+        return repr((layers, shapes))
 
     def state(self) -> dict[str, Tensor]:
         """Return every parameter and buffer as ``(members, ...)``, by name."""

@@ -19,6 +19,7 @@ from aloof.training.adam import Adam
 from aloof.training.batches import Batch, Batches
 from aloof.training.checkpoint import (
     Checkpoint,
+    check_place,
     fingerprint,
     read_checkpoint,
     write_checkpoint,
@@ -34,7 +35,7 @@ from aloof.training.validation import Validation
 
 __all__ = ["FitResult", "train"]
 
-CHECKPOINT_EVERY = 10  # epochs
+_CHECKPOINT_EVERY = 10  # epochs
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,9 @@ def train(
     device
         Where to compute.
     checkpoint
-        File to keep the state in while fitting; if it holds the state of this very fit,
-        that fit is continued. Removed at the end. Later stacks add a number to the name.
+        File to keep the state in; if it holds the state of this very fit, that fit is
+        continued. Further stacks add a number to the name. The files are left behind, so
+        that a run of several calls can be resumed; see `discard_checkpoints`.
     on_epoch
         Called after each epoch.
 
@@ -94,6 +96,8 @@ def train(
     -------
     One result for each problem, in order.
     """
+    if checkpoint is not None:
+        check_place(checkpoint)
     data = [part.to(device) for part in data]
     stacks: dict[tuple[object, ...], list[int]] = {}
     for number, problem in enumerate(problems):
@@ -152,6 +156,11 @@ class _Run:
         self.numbers = member_numbers(
             [owner.objective for owner in owners], device=device, dtype=dtype
         )
+        if self.batches.n_normal == 1 and self.ensemble.mixes_rows:
+            raise ValueError(
+                "Batch normalisation needs at least two rows in a batch; raise batch_size "
+                f"(now {config.batch_size}) or bring more rows."
+            )
         matrix, self.parameters = self.ensemble.flatten()
         self.optimizer = Adam(matrix)
         self.loss: Callable[..., Terms] = batch_loss
@@ -172,25 +181,27 @@ class _Run:
         total: int,
     ) -> list[FitResult]:
         config = self.config
-        owner = fingerprint(self.data, self.problems, config) if path else ""
-        first = self._resume(path, owner) if path else 0
+        owner, first, loss = "", 0, float("nan")
+        if path is not None:
+            owner = fingerprint(self.data, self.problems, config, self.ensemble)
+            first = self._resume(path, owner)
         epoch = first
-        for epoch in range(first, config.max_epochs):
+        while epoch < config.max_epochs:
             if self.validation is not None and self.validation.all_stopped:
                 break
             loss = self._epoch(epoch)
+            epoch += 1
             if on_epoch is not None:
                 n = self.ensemble.n_members
-                on_epoch(EpochReport(done + epoch + 1, total, n, loss))
-            if path is not None and (epoch + 1) % CHECKPOINT_EVERY == 0:
-                write_checkpoint(path, Checkpoint(epoch + 1, self._state()), owner)
-        if on_epoch is not None and epoch + 1 < config.max_epochs:
-            report = EpochReport(done + config.max_epochs, total, self.ensemble.n_members, loss)
-            on_epoch(report)
-        results = self._results(epoch + 1)
-        if path is not None:
-            path.unlink(missing_ok=True)
-        return results
+                on_epoch(EpochReport(done + epoch, total, n, loss))
+            if path is not None and epoch % _CHECKPOINT_EVERY == 0:
+                write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
+        if on_epoch is not None and (epoch < config.max_epochs or first == epoch):
+            n = self.ensemble.n_members
+            on_epoch(EpochReport(done + config.max_epochs, total, n, loss))
+        if path is not None and epoch > first:
+            write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
+        return self._results(epoch)
 
     def _epoch(self, epoch: int) -> float:
         """Train one epoch; return its mean loss."""
@@ -204,7 +215,7 @@ class _Run:
         for batch in self.batches.epoch(epoch, anomaly_interval=interval):
             sums += self._step(batch, beta_kl, rate)
             with_anomalies += batch.anomaly_noise is not None
-        total, normal, anomaly, reconstruction = sums.double().cpu().numpy()
+        total, normal, anomaly, reconstruction = sums.cpu().double().numpy()
         if not np.isfinite(total).all():
             bad = np.flatnonzero(~np.isfinite(total))
             raise DivergenceError(
@@ -213,13 +224,13 @@ class _Run:
                 f"(now {config.max_grad_norm}), and look for extreme values in the data."
             )
         n_steps = self.batches.n_steps
-        kl_weight = beta_kl.double().cpu().numpy()[:, 0]
+        kl_weight = beta_kl.cpu().double().numpy()[:, 0]
         record = {
             "loss": (normal / n_steps) + anomaly / max(1, with_anomalies),
             "normal": normal / n_steps,
             "anomaly": anomaly / max(1, with_anomalies),
             "reconstruction": reconstruction / n_steps,
-            "kl": (normal - reconstruction) / n_steps / np.where(kl_weight, kl_weight, 1),
+            "kl": (normal - reconstruction) / n_steps / np.where(kl_weight, kl_weight, np.nan),
             "learning_rate": np.float64(rate),
         }
         if self.validation is not None:
@@ -277,7 +288,7 @@ class _Run:
 
     def _resume(self, path: Path, owner: str) -> int:
         """Continue from the checkpoint, if there is one; return the epochs done."""
-        checkpoint = read_checkpoint(path, owner, self.device)
+        checkpoint = read_checkpoint(path, owner)
         if checkpoint is None:
             return 0
         parts: dict[str, dict[str, Tensor]] = {}
@@ -287,7 +298,7 @@ class _Run:
         self.ensemble.load(parts["network"])
         self.optimizer.load(parts["optimizer"])
         self.history = History(
-            {name: value.cpu().numpy() for name, value in parts["history"].items()}
+            {name: value.numpy() for name, value in parts["history"].items()}
         )
         if self.validation is not None:
             self.validation.load(parts["validation"])

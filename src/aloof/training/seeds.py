@@ -43,9 +43,12 @@ def generator(seed: int, device: torch.device) -> torch.Generator:
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Run code that draws from torch's global generators; leave them as they were."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
+    kind = device.type if device.type in ("cuda", "mps") else "cuda"
+    devices = [device.index or 0] if device.type == kind else []
+    with torch.random.fork_rng(devices=devices, device_type=kind):
         torch.default_generator.manual_seed(seed)
         if device.type == "cuda":
             torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+        elif device.type == "mps":
+            torch.mps.manual_seed(seed)
         yield

@@ -12,6 +12,7 @@ computes with them:
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal
@@ -25,6 +26,9 @@ from aloof.training.seeds import seeded
 __all__ = ["Engine", "Stack"]
 
 Engine = Literal["auto", "stacked", "vmap", "loop"]
+
+# vmap and loop swap tensors into one module; threads that score must not see each other's.
+_LENT = threading.Lock()
 
 
 class Stack:
@@ -47,6 +51,8 @@ class Stack:
         Name to tensor ``(members, ...)``.
     engine
         The engine in use.
+    network
+        The module the tensors belong to.
     mixes_rows
         Whether rows of a batch influence each other in training (batch normalisation).
     """
@@ -60,10 +66,10 @@ class Stack:
         device: torch.device,
     ) -> None:
         parameters, buffers = stack_module_state(list(networks))
-        self._network = networks[0].to(device)
+        self.network = networks[0].to(device)
         self.mixes_rows = any(
             isinstance(layer, nn.modules.batchnorm._BatchNorm)
-            for layer in self._network.modules()
+            for layer in self.network.modules()
         )
         self.hold(
             {
@@ -106,18 +112,19 @@ class Stack:
         -------
         What the network returns, with a leading member axis on every tensor.
         """
-        if self._network.training != training:
-            for network in (self._network, self._live, self._fixed):
+        if self.network.training != training:
+            for network in (self.network, self._live, self._fixed):
                 network.train(training)
         if self.engine == "stacked":
             return (self._fixed if frozen else self._live)(*inputs)
+        if not training:  # the network is lent to one caller at a time
+            with _LENT:
+                return self._swapped(self.parameters, self.buffers, inputs, None)
         parameters, buffers = self.parameters, self.buffers
         if frozen:
             parameters = {name: value.detach() for name, value in parameters.items()}
             buffers = {name: value.clone() for name, value in buffers.items()}
-        if self.engine == "vmap":
-            return torch.vmap(self._call)(parameters, buffers, *inputs)
-        return self._loop(parameters, buffers, inputs, seeds)
+        return self._swapped(parameters, buffers, inputs, seeds)
 
     def select(self, members: Sequence[int] | slice) -> Stack:
         """Return a stack of some of the members, with tensors of its own."""
@@ -150,7 +157,7 @@ class Stack:
     def _with(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Stack:
         other = object.__new__(Stack)
         other.engine, other.mixes_rows = self.engine, self.mixes_rows
-        other._network = copy.deepcopy(self._network)
+        other.network = copy.deepcopy(self.network)
         other.hold(parameters, buffers)
         return other
 
@@ -164,21 +171,21 @@ class Stack:
         self.parameters, self.buffers = parameters, buffers
         fixed = {name: value.detach() for name, value in parameters.items()}
         apart = {name: value.clone() for name, value in buffers.items()}
-        self._live = _carrying(self._network, {**parameters, **buffers})
-        self._fixed = _carrying(self._network, {**fixed, **apart})
+        self._live = _carrying(self.network, {**parameters, **buffers})
+        self._fixed = _carrying(self.network, {**fixed, **apart})
 
     def _choose(self, example: Sequence[Tensor]) -> Engine:
         on_cpu = next(iter(self.parameters.values())).device.type == "cpu"
         convolves = any(
-            isinstance(layer, nn.modules.conv._ConvNd) for layer in self._network.modules()
+            isinstance(layer, nn.modules.conv._ConvNd) for layer in self.network.modules()
         )
         if on_cpu and convolves:
             return "loop"
-        if getattr(self._network, "stackable", False):
+        if _is_stackable(self.network):
             return "stacked"
         if self.n_members == 1:
             return "loop"
-        self._network.train()
+        self.network.train()
         buffers = {name: value.clone() for name, value in self.buffers.items()}
         try:
             with torch.no_grad():
@@ -189,19 +196,30 @@ class Stack:
             return "loop"
         return "vmap"
 
-    def _loop(
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_live", "_fixed")
+        return {name: value for name, value in vars(self).items() if name not in made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.hold(self.parameters, self.buffers)
+
+    def _swapped(
         self,
         parameters: dict[str, Tensor],
         buffers: dict[str, Tensor],
         inputs: Sequence[Tensor],
         seeds: Sequence[int] | None,
     ) -> Any:
+        """Apply one network with the members' tensors swapped in."""
+        if self.engine == "vmap":
+            return torch.vmap(self._call)(parameters, buffers, *inputs)
         own_parameters = _unbind(parameters)
         own_buffers = _unbind(buffers) or [{}] * self.n_members
         device = inputs[0].device
         outputs = []
         for k, own_inputs in enumerate(zip(*inputs, strict=True)):
-            draws = seeds if self._network.training else None
+            draws = seeds if self.network.training else None
             with seeded(draws[k], device) if draws else nullcontext():
                 outputs.append(self._call(own_parameters[k], own_buffers[k], *own_inputs))
         if isinstance(outputs[0], Tensor):
@@ -211,7 +229,25 @@ class Stack:
     def _call(
         self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], *inputs: Tensor
     ) -> Any:
-        return functional_call(self._network, (parameters, buffers), inputs)
+        return functional_call(self.network, (parameters, buffers), inputs)
+
+
+def _is_stackable(network: nn.Module) -> bool:
+    """Whether the network's own class promises to be, and all of its layers can be.
+
+    A subclass has to renew the promise: it may have added layers that break it.
+    """
+    if not vars(type(network)).get("stackable", False):
+        return False
+    for layer in network.modules():
+        holds = any(True for _ in layer.parameters(False)) or any(
+            True for _ in layer.buffers(False)
+        )
+        if holds and not vars(type(layer)).get("stackable", False):
+            return False
+        if isinstance(layer, nn.modules.dropout._DropoutNd):
+            return False
+    return True
 
 
 def _carrying(network: nn.Module, tensors: Mapping[str, Tensor]) -> nn.Module:

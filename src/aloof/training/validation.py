@@ -124,12 +124,12 @@ class Validation:
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Take up where `state` was written."""
-        self._best = state["loss"].cpu().numpy()
-        self._best_epoch = state["epoch"].cpu().numpy()
-        self._waited = state["waited"].cpu().numpy()
+        self._best = state["loss"].numpy()
+        self._best_epoch = state["epoch"].numpy()
+        self._waited = state["waited"].numpy()
         prefix = "best."
         self._best_state = {
-            name.removeprefix(prefix): value
+            name.removeprefix(prefix): value.to(self._normal.device)
             for name, value in state.items()
             if name.startswith(prefix)
         }
@@ -144,14 +144,14 @@ class Validation:
         for start in range(0, n_normal, _CHUNK):
             rows = self._normal[:, start : start + _CHUNK]
             terms = self._terms(ensemble, objective, numbers, rows, noise[:, start:])
-            normal += terms.normal.double().cpu() * rows.shape[1] / n_normal
+            normal += terms.normal.cpu().double() * rows.shape[1] / n_normal
         if n_anomaly and objective.method != "vae":
             # One normal row completes the joint batch; its loss is not looked at.
             rows = torch.cat([self._normal[:, :1], self._anomaly], 1)
             terms = self._terms(
                 ensemble, objective, numbers, rows, noise, noise[None, :, n_normal:]
             )
-            anomaly = terms.anomaly.double().cpu()
+            anomaly = terms.anomaly.cpu().double()
         return (normal + anomaly).numpy()
 
     def _terms(

@@ -1,0 +1,52 @@
+"""Every system the paper compares with, behind one contract.
+
+::
+
+    >>> from aloof.baselines import BASELINES
+    >>> BASELINES["deep-sad"](random_state=0).uses_labels
+    True
+
+A baseline is fitted with ``fit(X, y)`` and asked with ``anomaly_score(X)``, higher is worse;
+see `Baseline`. Rows are expected to be standardised.
+"""
+
+from aloof.baselines.autoencoder import Autoencoder
+from aloof.baselines.contract import Baseline
+from aloof.baselines.deep_sad import DeepSAD
+from aloof.baselines.deep_svdd import DeepSVDD
+from aloof.baselines.devnet import DevNet
+from aloof.baselines.hybrid import Hybrid
+from aloof.baselines.isolation_forest import IsolationForest
+from aloof.baselines.kde import KDE
+from aloof.baselines.knn import KNN
+from aloof.baselines.one_class_svm import OneClassSVM
+from aloof.baselines.pyod import ECOD, XGBOD
+from aloof.baselines.registry import BASELINES
+from aloof.baselines.ss_dgm import SSDGM
+from aloof.baselines.ssad import SSAD
+from aloof.baselines.supervised import Classifier, GradientBoosting, RandomForest
+from aloof.baselines.unfair import UNFAIR_GRIDS, fit_unfairly, peeked_rows
+
+__all__ = [
+    "BASELINES",
+    "ECOD",
+    "KDE",
+    "KNN",
+    "SSAD",
+    "SSDGM",
+    "UNFAIR_GRIDS",
+    "XGBOD",
+    "Autoencoder",
+    "Baseline",
+    "Classifier",
+    "DeepSAD",
+    "DeepSVDD",
+    "DevNet",
+    "GradientBoosting",
+    "Hybrid",
+    "IsolationForest",
+    "OneClassSVM",
+    "RandomForest",
+    "fit_unfairly",
+    "peeked_rows",
+]

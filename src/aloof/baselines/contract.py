@@ -1,0 +1,191 @@
+"""The one contract: ``fit(X, y)``, ``anomaly_score(X)``, and whether labels are used."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aloof.baselines.fitting import Schedule
+from aloof.estimators._parameters import check_parameters
+from aloof.exceptions import LabelError, LabelWarning
+from aloof.labels import ANOMALY, read_labels
+
+__all__ = ["Baseline", "LabelUse", "NetworkBaseline", "numpy_seed"]
+
+LabelUse = Literal["none", "optional", "required"]
+
+
+def numpy_seed(seed: int) -> int:
+    """Return a seed that NumPy's old generators, and so scikit-learn, take."""
+    return int(np.random.SeedSequence(seed).generate_state(1)[0])
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
+    """A system to compare with: a scikit-learn estimator, all settings by keyword.
+
+    `X` is expected to be standardised; nothing is scaled here unless the class says so.
+    Methods that use no labels leave rows labelled as anomalies out of the training.
+
+    Parameters
+    ----------
+    random_state
+        Seed. No global generator is read or changed.
+
+    Attributes
+    ----------
+    seed_
+        The seed that was used.
+    n_features_in_
+        Number of columns.
+    """
+
+    random_state: int | np.random.RandomState | None = None
+
+    label_use: ClassVar[LabelUse] = "none"
+    # What a method that can do without labels is then.
+    without_labels: ClassVar[str] = ""
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether labelled anomalies are more to the method than rows to leave out."""
+        return self.label_use != "none"
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Learn from rows ``(n, n_features)``.
+
+        Parameters
+        ----------
+        X
+            Standardised rows.
+        y
+            Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled.
+
+        Returns
+        -------
+        The fitted baseline.
+        """
+        self._check_parameters()
+        X = self._validate(X, reset=True)
+        labels = read_labels(y, len(X))
+        n_usual = int((labels != ANOMALY).sum())
+        if n_usual < 2:
+            raise ValueError(
+                f"Found array with {n_usual} sample(s) that are not labelled as anomalies, "
+                "while a minimum of 2 is required to learn what is normal."
+            )
+        self._check_labels(labels)
+        seed = self._seed()
+        self._fit(X, labels, seed)
+        self.seed_ = seed
+        return self
+
+    def anomaly_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how anomalous each row is; higher is worse, the same in every call."""
+        check_is_fitted(self)
+        scores = self._anomaly_score(self._validate(X, reset=False))
+        return np.asarray(scores, np.float64)
+
+    @abstractmethod
+    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
+        """Learn from checked rows; `labels` holds 1, 0 and -1."""
+
+    @abstractmethod
+    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.floating]:
+        """Score checked rows."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "seed_")
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(deep=False))
+
+    def _require(self, **limits: tuple[bool, str]) -> None:
+        """Raise one `ValueError` that names all parameters that are not as they must be."""
+        name = type(self).__name__
+        problems = [
+            f"The {parameter!r} parameter of {name} must be {expected}; got "
+            f"{getattr(self, parameter)!r}."
+            for parameter, (valid, expected) in limits.items()
+            if not valid
+        ]
+        if problems:
+            raise ValueError(" ".join(problems))
+
+    def _check_labels(self, labels: NDArray[np.int64]) -> None:
+        if (labels == ANOMALY).any():
+            return
+        name = type(self).__name__
+        if self.label_use == "required":
+            raise LabelError(
+                f"{name} learns from labelled anomalies, and y has none (no 1). Label some "
+                "rows, or take a method that needs no labels."
+            )
+        if self.label_use == "optional":
+            warnings.warn(
+                f"{name} was given no labelled anomaly (no 1 in y): it is trained as "
+                f"{self.without_labels}.",
+                LabelWarning,
+                stacklevel=3,
+            )
+
+    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
+        checked: NDArray[np.float64] = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
+        )
+        return checked
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        if self.random_state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class NetworkBaseline(Baseline):
+    """What baselines that train a network have in common.
+
+    Parameters
+    ----------
+    hidden
+        Widths of the layers; the last one is the size of the representation. The paper has
+        32-16-8 for narrow tables and 128-64-32 for wide ones.
+    max_epochs
+        Passes over the training rows.
+    batch_size
+        Most rows in a batch. Batches of a pass are of equal size, and no row is dropped.
+    learning_rate
+        Of Adam; a tenth of it after two thirds of the passes.
+    weight_decay
+        Weight of the squared parameters in the loss, times one half.
+    """
+
+    hidden: tuple[int, ...] = (32, 16, 8)
+    max_epochs: int = 150
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-6
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._require(
+            hidden=(len(self.hidden) > 0, "at least one width"),
+            weight_decay=(self.weight_decay >= 0, "at least 0"),
+        )
+
+    def _schedule(self) -> Schedule:
+        return Schedule(
+            max_epochs=self.max_epochs,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+        )

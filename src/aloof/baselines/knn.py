@@ -1,0 +1,40 @@
+"""Nearest neighbours: the distance to the k-th of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from aloof.baselines.contract import Baseline
+from aloof.labels import ANOMALY
+
+__all__ = ["KNN"]
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class KNN(Baseline):
+    """The distance to the `n_neighbors`-th nearest training row.
+
+    Parameters
+    ----------
+    n_neighbors
+        Which neighbour.
+    """
+
+    n_neighbors: int = 5
+
+    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
+        usual = X[labels != ANOMALY]
+        if not 1 <= self.n_neighbors <= len(usual):
+            raise ValueError(
+                "The 'n_neighbors' parameter of KNN must be from 1 to the number of rows not "
+                f"labelled as anomalies, {len(usual)}; got {self.n_neighbors!r}."
+            )
+        self._model = NearestNeighbors(n_neighbors=self.n_neighbors).fit(usual)
+
+    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        distances: NDArray[np.float64] = self._model.kneighbors(X)[0]
+        return distances[:, -1]

@@ -1,0 +1,62 @@
+"""Every baseline by a short name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from aloof.baselines.autoencoder import Autoencoder
+from aloof.baselines.contract import Baseline
+from aloof.baselines.deep_sad import DeepSAD
+from aloof.baselines.deep_svdd import DeepSVDD
+from aloof.baselines.devnet import DevNet
+from aloof.baselines.hybrid import Hybrid
+from aloof.baselines.isolation_forest import IsolationForest
+from aloof.baselines.kde import KDE
+from aloof.baselines.knn import KNN
+from aloof.baselines.one_class_svm import OneClassSVM
+from aloof.baselines.pyod import ECOD, XGBOD
+from aloof.baselines.ss_dgm import SSDGM
+from aloof.baselines.ssad import SSAD
+from aloof.baselines.supervised import Classifier, GradientBoosting, RandomForest
+
+__all__ = ["BASELINES"]
+
+
+def _hybrid(detector: Callable[[], Baseline]) -> Callable[..., Hybrid]:
+    """Return a factory of hybrids, each with a detector of its own."""
+
+    def factory(**parameters: Any) -> Hybrid:
+        return Hybrid(detector=detector(), **parameters)
+
+    return factory
+
+
+BASELINES: dict[str, Callable[..., Baseline]] = {
+    "oc-svm": OneClassSVM,
+    "oc-svm-hybrid": _hybrid(OneClassSVM),
+    "iforest": IsolationForest,
+    "iforest-hybrid": _hybrid(IsolationForest),
+    "kde": KDE,
+    "kde-hybrid": _hybrid(KDE),
+    "knn": KNN,
+    "ecod": ECOD,
+    "autoencoder": Autoencoder,
+    "deep-svdd": DeepSVDD,
+    "deep-svdd-soft": partial(DeepSVDD, objective="soft-boundary"),
+    "ssad": SSAD,
+    "ssad-hybrid": _hybrid(SSAD),
+    "ss-dgm": SSDGM,
+    "deep-sad": DeepSAD,
+    "deep-sad-5": partial(DeepSAD, n_members=5),
+    "deep-sad-no-pretraining": partial(DeepSAD, pretrain_epochs=0),
+    "devnet": DevNet,
+    "classifier": Classifier,
+    "gradient-boosting": GradientBoosting,
+    "random-forest": RandomForest,
+    "xgbod": XGBOD,
+}
+"""From names to factories. A factory takes the parameters of its class by keyword, all
+optional; ``BASELINES[name]().uses_labels`` says whether labelled anomalies are learned from.
+"""

@@ -1,0 +1,112 @@
+"""Convex kernel SSAD: the one-class SVM that also keeps labelled anomalies outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
+
+from aloof.baselines.contract import Baseline, LabelUse
+from aloof.baselines.quadratic_program import solve
+from aloof.labels import ANOMALY
+
+__all__ = ["SSAD"]
+
+_CHUNK = 1024
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SSAD(Baseline):
+    r"""Semi-supervised anomaly detection with an RBF kernel.
+
+    .. math:: \min_{w, \rho, \gamma \ge 0, \xi \ge 0} \tfrac12 |w|^2 - \rho - \kappa\gamma
+        + \frac1{\nu n} \sum_i \xi_i + C \sum_j \xi_j
+
+    so that :math:`w \cdot \phi(x_i) \ge \rho - \xi_i` on usual rows and
+    :math:`w \cdot \phi(x_j) \le \rho - \gamma + \xi_j` on labelled anomalies. The score is
+    :math:`\rho - w \cdot \phi(x)`. Without a labelled anomaly this is the one-class SVM.
+
+    Parameters
+    ----------
+    nu
+        Bound of the share of usual rows outside, if there is no labelled anomaly; with
+        `kappa` it is up to (1 + `kappa`) times that.
+    kappa
+        Weight of the margin between boundary and anomalies; at most `anomaly_limit` times
+        their number, and at most 1 / `nu` - 1.
+    anomaly_limit
+        C, the price of an anomaly on the wrong side of the margin.
+    kernel_gamma
+        The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
+        the number of features times their variance.
+    max_rows
+        Most usual rows in the kernel matrix; of more, so many are drawn at random. Labelled
+        anomalies are all kept.
+
+    Attributes
+    ----------
+    coefficients_
+        Signed dual coefficients of the rows in the kernel.
+    rho_, margin_
+        The boundary, and how far below it anomalies shall be.
+
+    Notes
+    -----
+    Rows labelled 0 count as unlabelled. The method could ask for a margin on them too, but
+    a table whose rows are all labelled 0 or 1 would then be another problem than the same
+    table with its normal rows unlabelled.
+
+    References
+    ----------
+    Goernitz et al., "Toward Supervised Anomaly Detection", JAIR 2013.
+    """
+
+    nu: float = 0.1
+    kappa: float = 1.0
+    anomaly_limit: float = 1.0
+    kernel_gamma: float | Literal["scale"] = "scale"
+    max_rows: int = 4000
+
+    label_use: ClassVar[LabelUse] = "optional"
+    without_labels: ClassVar[str] = "a one-class SVM"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._require(
+            nu=(0 < self.nu <= 1, "in (0, 1]"),
+            kappa=(self.kappa >= 0, "at least 0"),
+            anomaly_limit=(self.anomaly_limit > 0, "positive"),
+            max_rows=(self.max_rows >= 2, "at least 2"),
+        )
+
+    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
+        usual = np.flatnonzero(labels != ANOMALY)
+        if len(usual) > self.max_rows:
+            usual = np.random.default_rng(seed).choice(usual, self.max_rows, replace=False)
+        anomalies = np.flatnonzero(labels == ANOMALY)
+        rows = X[np.concatenate([usual, anomalies])]
+        self._gamma = self._width(X[usual])
+        is_anomaly = np.arange(len(rows)) >= len(usual)
+        limits = np.where(is_anomaly, self.anomaly_limit, 1.0 / (self.nu * len(usual)))
+        solution = solve(rbf_kernel(rows, gamma=self._gamma), is_anomaly, limits, self.kappa)
+        self.coefficients_ = solution.coefficients
+        self.rho_, self.margin_ = solution.rho, solution.margin
+        support = solution.coefficients != 0
+        self._support, self._weights = rows[support], solution.coefficients[support]
+
+    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = np.empty(len(X))
+        for start in range(0, len(X), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            kernel = rbf_kernel(X[part], self._support, gamma=self._gamma)
+            scores[part] = self.rho_ - kernel @ self._weights
+        return scores
+
+    def _width(self, rows: NDArray[np.float64]) -> float:
+        if not isinstance(self.kernel_gamma, str):
+            return float(self.kernel_gamma)
+        variance = float(rows.var())
+        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0

@@ -1,0 +1,48 @@
+"""The methods that can be compared: the four of this package, and its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from aloof.estimators import VAE, Detector, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
+from aloof.experiments.errors import ExperimentError, did_you_mean
+
+__all__ = ["OURS", "peers", "resolve_methods"]
+
+OURS: Mapping[str, type[Detector]] = {
+    "vae": VAE,
+    "mml": MaxMinVAE,
+    "dp": DualPriorVAE,
+    "mml-dp": MaxMinDualPriorVAE,
+}
+
+
+def peers() -> Mapping[str, Callable[..., Any]]:
+    """Return the other systems: by name, ``factory(random_state=seed)``."""
+    from aloof.baselines import BASELINES
+
+    return BASELINES
+
+
+def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
+    """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
+
+    Returns
+    -------
+    Each method once, in the order asked for.
+
+    Examples
+    --------
+    >>> resolve_methods(["dp", "ours"])
+    ('dp', 'vae', 'mml', 'mml-dp')
+    """
+    others = peers()
+    groups = {"ours": [*OURS], "peers": [*others], "all": [*OURS, *others]}
+    found: dict[str, None] = {}
+    for name in names:
+        if name not in groups and name not in OURS and name not in others:
+            known = [*groups["all"], *groups]
+            raise ExperimentError(f"There is no method {name!r}{did_you_mean(name, known)}")
+        found.update(dict.fromkeys(groups.get(name, [name])))
+    return tuple(found)

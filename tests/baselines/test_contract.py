@@ -1,0 +1,178 @@
+"""What every baseline owes: it learns, it is deterministic, it says what labels are for."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+
+from aloof.baselines import BASELINES
+from aloof.exceptions import LabelWarning
+
+NAMES = list(BASELINES)
+REQUIRED = {
+    "classifier",
+    "devnet",
+    "gradient-boosting",
+    "random-forest",
+    "ss-dgm",
+    "xgbod",
+}
+OPTIONAL = {
+    "deep-sad",
+    "deep-sad-5",
+    "deep-sad-no-pretraining",
+    "ssad",
+    "ssad-hybrid",
+}
+LABELLED = sorted(REQUIRED | OPTIONAL)
+UNSUPERVISED = sorted(set(NAMES) - REQUIRED - OPTIONAL)
+# These draw from large tables only, or not at all.
+SEEDLESS = {"ecod", "gradient-boosting", "kde", "knn", "oc-svm", "ssad"}
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - REQUIRED))
+def test_it_finds_what_can_be_seen(name, fitted, visible):
+    scores = fitted(name, "visible").anomaly_score(visible.X_test)
+    assert roc_auc_score(visible.y_test, scores) > 0.7
+
+
+@pytest.mark.parametrize("name", UNSUPERVISED)
+def test_the_hidden_cluster_cannot_be_seen_without_labels(name, fitted, hidden):
+    scores = fitted(name, "hidden").anomaly_score(hidden.X_test)
+    assert roc_auc_score(hidden.y_test, scores) < 0.6
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_are_learned_from(name, make, fitted, hidden):
+    """Labels on a cluster at the other end of the same axis do much worse."""
+    elsewhere = hidden.X.copy()
+    elsewhere[hidden.y == 1, 0] *= -1.0
+    right = fitted(name, "hidden").anomaly_score(hidden.X_test)
+    wrong = make(name).fit(elsewhere, hidden.y).anomaly_score(hidden.X_test)
+    right, wrong = (roc_auc_score(hidden.y_test, scores) for scores in (right, wrong))
+    assert right > 0.7
+    assert right > wrong + 0.25
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONAL))
+def test_labels_are_worth_having(name, make, fitted, hidden):
+    with pytest.warns(LabelWarning, match="no labelled anomaly"):
+        without = make(name).fit(hidden.X[hidden.y == 0])
+    seeing, blind = (
+        roc_auc_score(hidden.y_test, baseline.anomaly_score(hidden.X_test))
+        for baseline in (fitted(name, "hidden"), without)
+    )
+    assert seeing > blind + 0.15
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_uses_labels_says_the_truth(name):
+    assert BASELINES[name]().uses_labels == (name in LABELLED)
+
+
+@pytest.mark.parametrize("name", UNSUPERVISED)
+def test_labelled_anomalies_are_left_out_where_labels_are_not_used(name, make, fitted, visible):
+    without = make(name).fit(visible.X[visible.y == 0])
+    np.testing.assert_array_equal(
+        fitted(name, "visible").anomaly_score(visible.X_test),
+        without.anomaly_score(visible.X_test),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_seed_one_result(name, make, fitted, hidden):
+    first = fitted(name, "hidden").anomaly_score(hidden.X_test)
+    again = make(name).fit(hidden.X, hidden.y).anomaly_score(hidden.X_test)
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - SEEDLESS))
+def test_another_seed_another_result(name, make, fitted, hidden):
+    first = fitted(name, "hidden").anomaly_score(hidden.X_test)
+    other = make(name, 1).fit(hidden.X, hidden.y).anomaly_score(hidden.X_test)
+    assert not np.allclose(first, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_score_is_a_float64_of_its_row(name, fitted, visible):
+    """Rows may come in any order and, but for ECOD (see there), in any company."""
+    baseline = fitted(name, "visible")
+    rows = visible.X_test
+    scores = baseline.anomaly_score(rows)
+    assert scores.dtype == np.float64
+    assert scores.shape == (len(rows),)
+    assert np.isfinite(scores).all()
+    order = np.random.default_rng(0).permutation(len(rows))
+    np.testing.assert_allclose(baseline.anomaly_score(rows[order]), scores[order], rtol=1e-9)
+    backwards = rows[::-1]
+    backwards.flags.writeable = False
+    np.testing.assert_allclose(baseline.anomaly_score(backwards), scores[::-1], rtol=1e-9)
+    alone = baseline.anomaly_score(rows[:3])
+    if name == "ecod":
+        assert not np.allclose(alone, scores[:3], rtol=1e-9)
+    else:
+        np.testing.assert_allclose(alone, scores[:3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(REQUIRED))
+def test_labels_that_are_needed_are_asked_for(name, make, hidden):
+    with pytest.raises(ValueError, match="learns from labelled anomalies"):
+        make(name).fit(hidden.X, np.zeros(len(hidden.X)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constructors_only_store(name):
+    baseline = BASELINES[name](random_state=3)
+    parameters = baseline.get_params(deep=False)
+    assert parameters["random_state"] == 3
+    assert set(vars(baseline)) == set(parameters)
+    assert all(
+        parameter.kind is parameter.KEYWORD_ONLY
+        for parameter in inspect.signature(type(baseline)).parameters.values()
+    )
+    copy = clone(baseline)
+    assert copy.get_params().keys() == baseline.get_params().keys()
+    with pytest.raises(NotFittedError):
+        baseline.anomaly_score(np.zeros((2, 3)))
+
+
+def test_hybrids_of_one_name_share_nothing():
+    one, other = BASELINES["ssad-hybrid"](), BASELINES["ssad-hybrid"]()
+    one.set_params(detector__nu=0.5)
+    assert other.detector.nu == 0.1
+
+
+@pytest.mark.parametrize("name", ["knn", "deep-sad", "random-forest"])
+def test_bad_input_is_refused(name, make, fitted, hidden):
+    broken = hidden.X.copy()
+    broken[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        make(name).fit(broken, hidden.y)
+    with pytest.raises(ValueError, match="features"):
+        fitted(name, "hidden").anomaly_score(hidden.X[:, :4])
+    with pytest.raises(ValueError, match="minimum of 2"):
+        with pytest.warns(LabelWarning):
+            make(name).fit(hidden.X[:3], [1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("deep-sad", {"eta": 0.0, "pretrain_epochs": -1, "hidden": ()}),
+        ("deep-svdd", {"nu": 0.0}),
+        ("deep-svdd", {"objective": "soft"}),
+        ("autoencoder", {"weight_decay": -1.0, "hidden": ()}),
+        ("ssad", {"nu": 2.0, "kappa": -1.0, "anomaly_limit": 0.0, "max_rows": 1}),
+        ("ss-dgm", {"anomaly_share": 1.0, "classifier_weight": -1.0}),
+        ("knn", {"n_neighbors": 0}),
+    ],
+)
+def test_parameters_out_of_bounds_are_named(name, parameters, hidden):
+    with pytest.raises(ValueError, match="must be") as caught:
+        BASELINES[name](**parameters).fit(hidden.X, hidden.y)
+    assert any(f"{parameter!r} parameter of" in str(caught.value) for parameter in parameters)

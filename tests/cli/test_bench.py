@@ -1,0 +1,206 @@
+"""The benchmark as a user types it, on data that takes no time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from typer.testing import CliRunner, Result
+
+from aloof import VAE
+from aloof.cli import bench as module
+from aloof.cli.app import app
+from aloof.datasets.registry import ODDS, Dataset
+from aloof.experiments import figure1 as figure
+from aloof.experiments.records import read_records
+
+EXPERIMENT = """
+title = "A small one"
+datasets = ["tiny"]
+methods = ["vae", "dp", "peer"]
+gamma_l = 0.05
+seeds = 2
+
+[[variants]]
+name = "short"
+parameters = { n_members = 2, hidden = [8], latent_dim = 3, max_epochs = 6 }
+"""
+FILES = {
+    "manifest.json",
+    "plot.png",
+    "records.jsonl",
+    "splits.json",
+    "table.csv",
+    "table.md",
+}
+
+
+def bench(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["bench", *map(str, arguments)])
+
+
+@pytest.fixture(autouse=True)
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small data set, a peer, and the file of an experiment with both."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(100, 4)), rng.normal(size=(30, 4)) + 2]
+    y = np.repeat([0, 1], [100, 30])
+    (tmp_path / "data" / "odds").mkdir(parents=True)
+    savemat(tmp_path / "data" / "odds" / "tiny.mat", {"X": X, "y": y[:, None]})
+    entry = Dataset(
+        name="tiny",
+        home="https://example.org/tiny",
+        urls=(),
+        n_rows=130,
+        n_columns=4,
+        n_anomalies=30,
+        sha256=("0" * 64,),
+    )
+    monkeypatch.setitem(ODDS, "tiny", entry)
+    monkeypatch.setenv("ALOOF_DATA", str(tmp_path / "data"))
+    peer = partial(VAE, n_members=1, hidden=(8,), latent_dim=2, max_epochs=2)
+    broken = partial(VAE, n_members=0)
+    monkeypatch.setattr("aloof.baselines.BASELINES", {"peer": peer, "broken": broken})
+    path = tmp_path / "small.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def test_an_experiment_from_start_to_end(experiment: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = bench("odds", "--experiment", experiment, "--jobs", 1, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in out.iterdir()} == FILES
+    for text in ("dp (default, short)", "peer", "best peer of each set", "(p = "):
+        assert text in result.stdout
+    assert result.stderr == ""  # no terminal, no progress
+    table = (out / "table.md").read_text()
+    assert table.startswith("# A small one\n")
+    assert "Made with `" in table
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["experiment"]["name"] == "small"
+    assert manifest["n_run"] == 6
+    assert (out / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+    again = bench("odds", "--experiment", experiment, "--jobs", 1, "--out", out, "--json")
+    records = [json.loads(line) for line in again.stdout.splitlines()]
+    assert len(records) == 6
+    assert records[0]["auroc"] == read_records(out / "records.jsonl")[0]["auroc"]
+    assert json.loads((out / "manifest.json").read_text())["n_run"] == 0
+    assert (out / "table.md").read_text() == table
+
+
+def test_options_win_over_the_file(experiment: Path, tmp_path: Path) -> None:
+    result = bench(
+        *("odds", "--experiment", experiment, "--methods", "dp, peer", "--seeds", 1),
+        *("--gamma-l", "0,0.1", "--jobs", 1, "--out", tmp_path / "out", "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {(r["method"], r["gamma_l"], r["seed"]) for r in records} == {
+        (method, gamma, 0) for method in ("dp", "peer") for gamma in (0.0, 0.1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "tini"], "no data set 'tini'; did you mean 'tiny'"),
+        (["--methods", "dp,pear"], "no method 'pear'; did you mean 'peer'"),
+        (["--setting", "papr"], "no setting 'papr'; did you mean 'paper'"),
+        (["--gamma-l", "a"], "--gamma-l must be a number"),
+        (["--gamma-p", "2"], "gamma_p must be a share"),
+        (["--seeds", "0"], "seeds must be how many"),
+        (["--datasets", "tiny", "--gamma-l", "0.5"], "have 18 anomalies"),
+        (["--datasets", "tiny", "--device", "tpu"], "device must be"),
+        (["--datasets", "tiny", "--setting", "paper"], "no hyper-parameters for 'tiny'"),
+        (["--experiment", "none.toml"], "none.toml cannot be read"),
+        (["--datasets", "cardio"], "odds/cardio.mat cannot be read"),
+    ],
+)
+def test_mistakes_of_the_user_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = bench("odds", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.output
+
+
+def test_a_mistake_in_the_file(experiment: Path) -> None:
+    experiment.write_text("methds = ['dp']")
+    result = bench("odds", "--experiment", experiment)
+    assert result.exit_code == 2
+    assert "no option 'methds'; did you mean 'methods'" in result.stderr
+
+
+def test_failed_fits_are_reported_and_the_rest_is_kept(
+    experiment: Path, tmp_path: Path
+) -> None:
+    result = bench(
+        *("odds", "--experiment", experiment, "--methods", "peer,broken", "--jobs", 1),
+        *("--out", tmp_path / "out"),
+    )
+    assert result.exit_code == 1
+    assert "2 of 4 fits failed" in result.stderr
+    assert "n_members" in result.stderr
+    assert "tiny, broken (2 seeds)" in (tmp_path / "out" / "table.md").read_text()
+
+
+def test_without_matplotlib_there_are_tables(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = bench(
+        *("odds", "--experiment", experiment, "--methods", "peer", "--jobs", 1),
+        *("--out", tmp_path / "out"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "pip install 'aloof[plots]'" in result.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES - {"plot.png"}
+
+
+def test_interrupted_in_the_middle(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run_plan", interrupted)
+    result = bench("odds", "--experiment", experiment, "--out", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "the same command continues" in result.stderr
+
+
+def test_help_teaches() -> None:
+    text = " ".join(bench("odds", "--help").output.split())
+    for word in ("gamma-l", "records.jsonl", "odds-main.toml", "mml-dp", "Try first"):
+        assert word in text
+
+
+def test_figure_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = {"n_members": 1, "hidden": [8], "latent_dim": 3, "max_epochs": 4}
+    original = figure.latent_spaces
+
+    def brief(**keywords: object) -> figure.LatentSpaces:
+        return original("tiny", gamma_l=0.05, overrides=short, **keywords)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "latent_spaces", brief)
+    out = tmp_path / "figure"
+    result = bench("figure1", "--out", out, "--setting", "default")
+    assert result.exit_code == 0, result.output
+    assert "DP-VAE: AUROC" in result.stdout
+    assert (out / "figure1.png").read_bytes().startswith(b"\x89PNG")
+    record = json.loads((out / "figure1.json").read_text())
+    assert record["config"]["DP-VAE"]["max_epochs"] == 4
+    assert set(record["auroc"]) == {"VAE", "DP-VAE"}
+
+    wrong = bench("figure1", "--setting", "papr")
+    assert wrong.exit_code == 2
+    assert "did you mean 'paper'" in wrong.stderr

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from aloof.cli.app import app
+
+NAMES = ["arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid"]
+
+
+def data(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["data", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the files: nothing is downloaded."""
+    monkeypatch.setenv("ALOOF_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_list_shows_what_is_here(folder: Path) -> None:
+    (folder / "odds").mkdir()
+    (folder / "odds" / "cardio.mat").write_bytes(b"")
+    entries = json.loads(data("list", "--json").output)
+    assert [entry["name"] for entry in entries] == NAMES
+    assert [entry["name"] for entry in entries if entry["present"]] == ["cardio"]
+    assert entries[1]["n_anomalies"] == 176
+    shown = data("list")
+    assert shown.exit_code == 0
+    for name in NAMES:
+        assert name in shown.output
+
+
+def test_path_gets_nothing(folder: Path) -> None:
+    result = data("path", "cardio", "thyroid")
+    assert result.exit_code == 0
+    assert result.output.split() == [
+        str(folder / "odds" / "cardio.mat"),
+        str(folder / "odds" / "thyroid.mat"),
+    ]
+    (entry,) = json.loads(data("path", "cardio", "--json").output)
+    assert entry["present"] is False
+    assert len(data("path", "all").output.split()) == 6
+
+
+@pytest.mark.parametrize("command", ["get", "path"])
+def test_a_wrong_name_is_one_line_with_a_suggestion(command: str) -> None:
+    result = data(command, "cardio", "satelite")
+    assert result.exit_code == 2
+    assert "did you mean 'satellite'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_a_file_that_is_not_there_is_said(folder: Path) -> None:
+    result = data("get", "cardio")
+    assert result.exit_code == 2
+    assert "odds/cardio.mat cannot be read" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_damaged_file_is_said(folder: Path) -> None:
+    (folder / "odds").mkdir()
+    (folder / "odds" / "cardio.mat").write_bytes(b"not MATLAB")
+    result = data("get", "cardio")
+    assert result.exit_code == 2
+    assert "cannot be read as a MATLAB file" in result.stderr

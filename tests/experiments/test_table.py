@@ -1,0 +1,179 @@
+"""Tables against NumPy and SciPy, on records made by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy.stats import ttest_rel
+
+from aloof.experiments.experiment import Experiment, System, make_experiment
+from aloof.experiments.plot import plot_results
+from aloof.experiments.records import Case
+from aloof.experiments.summary import Block, overall_mean, summarise
+from aloof.experiments.table import make_grids, to_csv, to_markdown, to_rich
+
+RNG = np.random.default_rng(0)
+VALUES = {
+    (method, name): np.clip(level + 0.01 * RNG.normal(size=(2, 4)), 0, 1)
+    for (method, level) in (("dp", 0.95), ("vae", 0.90), ("knn", 0.92), ("ecod", 0.8))
+    for name in ("cardio", "thyroid")
+}
+VALUES["ecod", "thyroid"] += 0.18  # the best peer differs between the sets
+
+
+def make(**options: Any) -> Experiment:
+    base = {
+        "datasets": ["cardio", "thyroid"],
+        "methods": ["dp", "vae", "knn", "ecod"],
+        "seeds": 4,
+        "paper": "main",
+    }
+    return make_experiment({**base, **options})
+
+
+def make_records(experiment: Experiment, skip: Any = ()) -> list[dict[str, Any]]:
+    records = []
+    for gamma_l, gamma_p in experiment.conditions:
+        for system in experiment.systems:
+            for name in experiment.datasets:
+                for seed in range(experiment.seeds):
+                    if (system.method, name, seed) in skip:
+                        continue
+                    parts = (system.method, system.setting, system.variant)
+                    case = Case(name, *parts, gamma_l, gamma_p, seed)
+                    auroc, precision = VALUES[system.method, name][:, seed] - gamma_p
+                    figures = {"auroc": auroc, "average_precision": precision}
+                    record = {"status": "ok", "fit_seconds": 2.0, **figures}
+                    records.append({**asdict(case), **record})
+    return records
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    return make()
+
+
+@pytest.fixture
+def block(experiment: Experiment) -> Block:
+    return summarise(experiment, make_records(experiment))[0]
+
+
+def lines(experiment: Experiment, blocks: Any) -> dict[tuple[str, str, str], dict[str, str]]:
+    rows = csv.DictReader(io.StringIO(to_csv(experiment, blocks)))
+    return {(row["source"], row["method"], row["dataset"]): row for row in rows}
+
+
+def test_figures_are_numpys(experiment: Experiment, block: Block) -> None:
+    text = to_markdown(make_grids(experiment, [block]), title="T")
+    rows = lines(experiment, [block])
+    for (method, name), (auroc, precision) in VALUES.items():
+        row = rows["aloof", method, name]
+        assert float(row["auroc_mean"]) == pytest.approx(100 * np.mean(auroc), abs=1e-4)
+        assert float(row["auroc_std"]) == pytest.approx(100 * np.std(auroc), abs=1e-4)
+        expected = 100 * np.mean(precision)
+        assert float(row["average_precision_mean"]) == pytest.approx(expected, abs=1e-4)
+        assert f"{100 * np.mean(auroc):.1f} ± {100 * np.std(auroc):.1f}" in text
+        assert f"{100 * np.mean(precision):.1f} ± {100 * np.std(precision):.1f}" in text
+    mean = np.mean([VALUES["dp", name][0].mean() for name in experiment.datasets])
+    assert overall_mean(block, System("dp", "default"), "auroc", 4) == pytest.approx(mean)
+    assert f"{100 * mean:.1f}** |" in text
+
+
+def test_the_best_peer_and_the_test_against_it(experiment: Experiment, block: Block) -> None:
+    assert {name: s.method for name, s in block.best_peer.items()} == {
+        "cardio": "knn",
+        "thyroid": "ecod",
+    }
+    assert len(block.comparisons) == 4
+    for test in block.comparisons:
+        ours = VALUES[test.system.method, test.dataset][0]
+        theirs = VALUES[test.peer.method, test.dataset][0]
+        assert test.p_value == pytest.approx(ttest_rel(ours, theirs).pvalue)
+        assert test.difference == pytest.approx(np.mean(ours - theirs))
+        assert test.n == 4
+    row = lines(experiment, [block])["aloof", "vae", "thyroid"]
+    assert row["best_peer"] == "ecod"
+    assert float(row["difference"]) < 0
+
+
+def test_equal_results_have_no_p_value(experiment: Experiment) -> None:
+    records = make_records(experiment)
+    for record in records:
+        record["auroc"] = 0.9
+    (block,) = summarise(experiment, records)
+    assert {test.p_value for test in block.comparisons} == {None}
+    assert {test.difference for test in block.comparisons} == {0.0}
+    assert "+0.0 |" in to_markdown(make_grids(experiment, [block]), title="T")
+
+
+def test_what_was_not_run_is_empty_and_not_in_a_mean(experiment: Experiment) -> None:
+    gone = [("dp", "cardio", seed) for seed in range(4)] + [("knn", "cardio", 2)]
+    (block,) = summarise(experiment, make_records(experiment, skip=gone))
+    text = to_markdown(make_grids(experiment, [block]), title="T")
+    thyroid = VALUES["dp", "thyroid"][0]
+    cell = f"{100 * thyroid.mean():.1f} ± {100 * thyroid.std():.1f}"
+    assert f"| dp (default) |  | {cell} |  |" in text.replace("**", "")
+    assert "(3 of 4 seeds)" in text
+    assert block.best_peer["cardio"].method == "ecod"  # knn lacks a seed
+    assert lines(experiment, [block])["aloof", "dp", "cardio"]["auroc_mean"] == ""
+
+
+def test_the_papers_figures_are_marked_and_only_where_they_hold(
+    experiment: Experiment, block: Block
+) -> None:
+    text = to_markdown(make_grids(experiment, [block]), title="T")
+    assert "| the paper's dp | 99.1 ± 0.4 | 99.9 ± 0.04 | 99.5 |" in text
+    assert "the paper's vae | 95.5 ± 0.8 | 86.9 ± 3.7 |" in text
+    assert "the paper's knn" not in text
+    assert lines(experiment, [block])["paper", "dp", "cardio"]["auroc_mean"] == "99.1"
+    other = make(gamma_l=0.05)
+    blocks = summarise(other, make_records(other))
+    assert "paper" not in to_markdown(make_grids(other, blocks), title="T")
+
+
+def test_the_ablation_stands_beside_the_papers() -> None:
+    experiment = make(
+        methods=["dp"],
+        paper="ablation",
+        variants=[{"name": "same-freeze-5"}, {"name": "same-freeze-1"}],
+    )
+    blocks = summarise(experiment, make_records(experiment))
+    text = to_markdown(make_grids(experiment, blocks), title="T")
+    assert "| the paper's dp (same-freeze-5) | 99.1 ± 0.4 |  |  |" in text
+    assert "| the paper's dp (same-freeze-1) | 97.8 ± 1.1 |  |  |" in text
+
+
+def test_what_pollution_costs() -> None:
+    experiment = make(gamma_p=[0.0, 0.05])
+    blocks = summarise(experiment, make_records(experiment))
+    grid = make_grids(experiment, blocks)[-1]
+    assert "changed by pollution" in grid.title
+    assert grid.rows[0] == ("dp (default)", "-5.0", "-5.0", "-5.0")
+
+
+def test_terminal_and_picture_show_every_system(experiment: Experiment, block: Block) -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    for grid in make_grids(experiment, [block]):
+        console.print(to_rich(grid))
+    shown = console.export_text()
+    figure = plot_results(experiment, [block])
+    assert [axis.get_title() for axis in figure.axes] == ["cardio", "thyroid"]
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    for system in experiment.systems:
+        assert system.label in shown
+        assert system.label in labels
+
+
+def test_markdown_is_well_formed(experiment: Experiment, block: Block) -> None:
+    text = to_markdown(make_grids(experiment, [block]), title="T", footer="Made by hand.")
+    assert text.startswith("# T\n\n## AUROC (%)")
+    assert text.endswith("Made by hand.\n")
+    for part in text.split("\n\n"):
+        rows = [line for line in part.splitlines() if line.startswith("|")]
+        assert len({row.count("|") for row in rows}) <= 1

@@ -5,7 +5,8 @@
 The opponent is the loop a careful person writes for one network: joint batches, fused Adam,
 gradient clipping, a decoder that is frozen for anomalies. Both sides do the same epochs on
 the same data, in turns, and the best time of several rounds counts, because shared machines
-only ever make things slower. Where there is a GPU, stacks are also measured compiled. CPU figures are for 2 threads.
+only ever make things slower. CPU figures are for 2 threads; where there is a GPU, stacks are
+also measured compiled.
 """
 
 from __future__ import annotations

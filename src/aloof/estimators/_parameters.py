@@ -12,17 +12,17 @@ from aloof.training import LIKELIHOODS, LearningRateSchedule, Precision
 
 __all__ = ["check_parameters"]
 
-Check = tuple[Callable[[Any], bool], str]
+_Check = tuple[Callable[[Any], bool], str]
 
 
-def _integer(low: int) -> Check:
+def _integer(low: int) -> _Check:
     return (
         lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low,
         f"an int >= {low}",
     )
 
 
-def _real(low: float, high: float = float("inf"), *, above: bool = False) -> Check:
+def _real(low: float, high: float = float("inf"), *, above: bool = False) -> _Check:
     def check(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
@@ -36,20 +36,20 @@ def _real(low: float, high: float = float("inf"), *, above: bool = False) -> Che
     return check, f"a number {bound}"
 
 
-def _one_of(values: tuple[Any, ...]) -> Check:
+def _one_of(values: tuple[Any, ...]) -> _Check:
     return lambda v: isinstance(v, str) and v in values, "one of " + ", ".join(
         map(repr, values)
     )
 
 
-def _or_none(check: Check) -> Check:
+def _or_none(check: _Check) -> _Check:
     return lambda v: v is None or check[0](v), f"{check[1]}, or None"
 
 
-_BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
-_FACTORY: Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
+_BOOLEAN: _Check = (lambda v: isinstance(v, bool), "True or False")
+_FACTORY: _Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
 
-_CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, _Check] = {
     "alpha": _real(float("-inf")),
     "anomaly_batch_size": _integer(1),
     "anomaly_interval": _integer(1),

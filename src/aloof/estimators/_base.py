@@ -57,6 +57,9 @@ __all__ = ["Detector", "LabelledDetector", "Task", "unchanged_on_failure"]
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
 
+# Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
+_MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
+
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -95,8 +98,8 @@ class Detector(OutlierMixin, BaseEstimator):
     n_members: int = 5
     beta_kl: float = 0.02
     likelihood: Likelihood = "squared-error"
-    max_epochs: int = 150
-    annealing_epochs: int = 20
+    max_epochs: int | None = None
+    annealing_epochs: int | None = None
     batch_size: int = 128
     learning_rate: float = 1e-3
     lr_schedule: LearningRateSchedule = "constant"
@@ -460,10 +463,12 @@ class Detector(OutlierMixin, BaseEstimator):
         return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
 
     def _config(self, problem: Problem) -> TrainingConfig:
+        max_epochs = self._max_epochs(problem)
+        annealing = self.annealing_epochs
         return TrainingConfig(
-            max_epochs=self.max_epochs,
+            max_epochs=max_epochs,
             warmup_epochs=0,
-            annealing_epochs=self.annealing_epochs,
+            annealing_epochs=2 * max_epochs // 15 if annealing is None else annealing,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             lr_schedule=self.lr_schedule,
@@ -472,6 +477,12 @@ class Detector(OutlierMixin, BaseEstimator):
             precision=self.precision,
             compile=self.compile,
         )
+
+    def _max_epochs(self, problem: Problem) -> int:
+        if self.max_epochs is not None:
+            return self.max_epochs
+        enough = _ENOUGH_STEPS // problem.n_steps(self.batch_size)
+        return min(_MOST_EPOCHS, max(_FEWEST_EPOCHS, enough))
 
     def _architecture(self) -> Architecture:
         if self.encoder is not None and self.decoder is not None:
@@ -536,15 +547,17 @@ class LabelledDetector(Detector):
         return replace(
             super()._config(problem),
             # Without anomalies there is nothing to warm up for: it is the plain VAE.
-            warmup_epochs=self._warmup_epochs() if problem.uses_anomalies else 0,
+            warmup_epochs=self._warmup_epochs(problem) if problem.uses_anomalies else 0,
             anomaly_interval=self.anomaly_interval,
             anomaly_batch_size=self.anomaly_batch_size,
             freeze_decoder=self.freeze_decoder,
             separate_encoder=self.separate_encoder,
         )
 
-    def _warmup_epochs(self) -> int:
-        return self.max_epochs // 3 if self.warmup_epochs is None else self.warmup_epochs
+    def _warmup_epochs(self, problem: Problem) -> int:
+        if self.warmup_epochs is not None:
+            return self.warmup_epochs
+        return self._max_epochs(problem) // 3
 
     def _warn_without_anomalies(self, problem: Problem) -> None:
         if len(problem.anomaly) == 0:
@@ -554,10 +567,12 @@ class LabelledDetector(Detector):
                 LabelWarning,
                 stacklevel=4,
             )
-        elif self.max_epochs <= self._warmup_epochs():
+            return
+        max_epochs, warmup_epochs = self._max_epochs(problem), self._warmup_epochs(problem)
+        if max_epochs <= warmup_epochs:
             warnings.warn(
-                f"max_epochs={self.max_epochs} ends before the labelled anomalies join after "
-                f"warmup_epochs={self._warmup_epochs()}: they are not used.",
+                f"max_epochs={max_epochs} ends before the labelled anomalies join after "
+                f"warmup_epochs={warmup_epochs}: they are not used.",
                 LabelWarning,
                 stacklevel=4,
             )

@@ -26,7 +26,7 @@ class DualPriorVAE(LabelledDetector):
     gamma
         Weight of the anomalies' loss.
     warmup_epochs
-        Passes over normal rows alone before anomalies join; None: a third of `max_epochs`.
+        Passes over normal rows alone before anomalies join; None: a third of all passes.
     anomaly_interval
         Anomalies join every so many batches.
     anomaly_batch_size

@@ -32,9 +32,10 @@ class VAE(Detector):
         ``"squared-error"`` (Gaussian, fixed variance), ``"gaussian"`` (a learned variance
         for each feature) or ``"bernoulli"`` (data in [0, 1]; set ``standardize=False``).
     max_epochs
-        Passes over the normal rows.
+        Passes over the normal rows; None: 150, or fewer (at least 15) where that would be
+        more than 6,000 batches.
     annealing_epochs
-        Passes over which the KL weight grows linearly from zero.
+        Passes over which the KL weight grows linearly from zero; None: 2 in 15.
     batch_size
         Most normal rows in a batch.
     learning_rate, lr_schedule
@@ -44,7 +45,7 @@ class VAE(Detector):
         Each member's gradient is scaled down to this norm; None: never.
     patience
         Stop a member after so many epochs without a better loss on held-out rows, and keep
-        its best state. None: train for `max_epochs`.
+        its best state. None: train for all epochs.
     validation_fraction
         Share of the rows to hold out when `patience` is set. Labelled anomalies are held out
         only where there are at least 10.

@@ -32,7 +32,9 @@ def test_links_of_the_documents_lead_somewhere() -> None:
     for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if not target.startswith("http"):
-                assert (document.parent / target).exists(), f"{document.name}: {target}"
+                path = document.parent / target
+                assert path.exists(), f"{document.name}: {target}"
+                assert path.is_dir() or path.stat().st_size > 200, f"{target} is empty"
 
 
 def test_docstrings_name_parameters_that_exist() -> None:

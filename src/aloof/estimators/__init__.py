@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from aloof.estimators._base import Detector
+from aloof.estimators._saving import restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
@@ -54,4 +55,4 @@ def load(
     name = model[0].get("estimator")
     if not isinstance(name, str) or name not in _ESTIMATORS:
         raise ModelError(f"{os.fspath(path)} holds an unknown estimator, {name!r}.")
-    return _ESTIMATORS[name]._from_model(path, model, encoder, decoder, device)
+    return restored(_ESTIMATORS[name], path, model, encoder, decoder, device)

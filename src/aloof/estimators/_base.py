@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isfinite
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,9 +19,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.estimators._parameters import check_parameters
+from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.exceptions import LabelWarning, ModelError
+from aloof.exceptions import LabelWarning
 from aloof.labels import ANOMALY, read_labels
 from aloof.networks import (
     Architecture,
@@ -32,10 +31,9 @@ from aloof.networks import (
     NetworkFactory,
     check_architecture,
 )
-from aloof.persistence import check_tensors, read_model, versions, write_model
+from aloof.persistence import read_model, write_model
 from aloof.scoring import Scorer
 from aloof.training import (
-    Ensemble,
     FitResult,
     LearningRateSchedule,
     Likelihood,
@@ -59,8 +57,6 @@ _FEWEST_TO_HOLD_OUT = 10
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
-
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
@@ -205,29 +201,7 @@ class Detector(OutlierMixin, BaseEstimator):
         replaced; a failed save changes nothing.
         """
         check_is_fitted(self)
-        manifest = {
-            "estimator": type(self).__name__,
-            "method": self.method,
-            "parameters": self._fitted_parameters,
-            "custom_networks": self._custom_networks,
-            "n_features_in": self.n_features_in_,
-            "shape": list(self.shape_),
-            "feature_names_in": list(getattr(self, "feature_names_in_", [])) or None,
-            "member_seeds": self.member_seeds_,
-            "scoring_dtype": str(self._scoring_dtype).removeprefix("torch."),
-            "probe": self._probe().tolist(),
-            "threshold": {"anomaly_score": -float(self.offset_)},
-            "versions": versions(),
-        }
-        tensors = {f"network.{k}": v for k, v in self._ensemble.state().items()}
-        for name, curve in self.history_.items():
-            tensors[f"history.{name}"] = torch.from_numpy(curve)
-        tensors["best_epoch"] = torch.from_numpy(self.best_epoch_)
-        tensors["training_scores"] = torch.from_numpy(self.training_scores_)
-        tensors["scaling.mean"] = torch.from_numpy(self.scaling_.mean)
-        tensors["scaling.scale"] = torch.from_numpy(self.scaling_.scale)
-        tensors["scaling.limit"] = torch.tensor(self.scaling_.limit, dtype=torch.float64)
-        write_model(path, manifest, tensors)
+        write_model(path, *describe(self))
 
     @classmethod
     def load(
@@ -250,52 +224,7 @@ class Detector(OutlierMixin, BaseEstimator):
         device
             Where to score.
         """
-        return cls._from_model(path, read_model(path), encoder, decoder, device)
-
-    @classmethod
-    def _from_model(
-        cls,
-        path: str | os.PathLike[str],
-        model: tuple[dict[str, Any], dict[str, torch.Tensor]],
-        encoder: NetworkFactory | None,
-        decoder: NetworkFactory | None,
-        device: str,
-    ) -> Self:
-        manifest, tensors = model
-        name = manifest.get("estimator")
-        if name != cls.__name__:
-            raise ModelError(
-                f"{os.fspath(path)} holds a {name}, not a {cls.__name__}. "
-                f"Use {name}.load or aloof.load."
-            )
-        custom = manifest.get("custom_networks")
-        if not custom and (encoder is not None or decoder is not None):
-            raise ModelError(
-                f"{os.fspath(path)} was fitted with aloof's own networks; "
-                "load it without encoder and decoder."
-            )
-        if custom and (encoder is None or decoder is None):
-            raise ModelError(
-                f"{os.fspath(path)} was fitted with networks of your own, and a model folder "
-                "holds no code. Pass the factories: load(path, encoder=..., decoder=...)."
-            )
-        where = resolve_device(device)
-        try:
-            parameters = dict(manifest["parameters"])
-            parameters.update(
-                hidden=tuple(parameters["hidden"]), encoder=encoder, decoder=decoder
-            )
-            self = cls(**parameters)
-            check_parameters(cls.__name__, self.get_params(deep=False))
-            self._restore(manifest, tensors, where, path)
-        except ModelError:
-            raise
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise ModelError(
-                f"{os.fspath(path)} does not describe a {cls.__name__}: "
-                f"{type(error).__name__}: {error}."
-            ) from error
-        return self
+        return restored(cls, path, read_model(path), encoder, decoder, device)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "offset_")
@@ -311,57 +240,6 @@ class Detector(OutlierMixin, BaseEstimator):
             here = torch.cuda.is_available() or state["device_"].type != "cuda"
             self.device_: torch.device = state["device_"] if here else torch.device("cpu")
             self._scorer = self._make_scorer()
-
-    def _restore(
-        self,
-        manifest: dict[str, Any],
-        tensors: dict[str, torch.Tensor],
-        device: torch.device,
-        path: str | os.PathLike[str],
-    ) -> None:
-        self.device_ = device
-        self.n_features_in_ = int(manifest["n_features_in"])
-        self.shape_ = tuple(int(size) for size in manifest["shape"])
-        if manifest["feature_names_in"] is not None:
-            self.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
-        self.member_seeds_ = [int(seed) for seed in manifest["member_seeds"]]
-        parts: dict[str, dict[str, torch.Tensor]] = {"": {}}
-        for name, value in tensors.items():
-            part, _, rest = name.partition(".")
-            parts.setdefault(part if rest else "", {})[rest or part] = value
-        scaling = parts["scaling"]
-        self.scaling_ = Standardizer(
-            scaling["mean"].numpy(), scaling["scale"].numpy(), float(scaling["limit"])
-        )
-        self.history_ = {name: value.numpy() for name, value in parts["history"].items()}
-        self.n_iter_ = len(self.history_["loss"])
-        self.best_epoch_ = parts[""]["best_epoch"].numpy()
-        scores: NDArray[np.float64] = parts[""]["training_scores"].numpy()
-        self.training_scores_: NDArray[np.float64] = scores
-        cpu = torch.device("cpu")
-        example = torch.zeros(2, *self.shape_)
-        ensemble = Ensemble.build(
-            self._architecture(), self.member_seeds_, [example], device=cpu
-        )
-        check_tensors(ensemble.state(), parts["network"], os.fspath(path))
-        ensemble.load(parts["network"])
-        self._ensemble = ensemble.select(slice(None))
-        self._scoring_dtype = _DTYPES[manifest["scoring_dtype"]]
-        self._remember_parameters()
-        self._scorer = self._make_scorer()
-        if not np.allclose(self._probe(), manifest["probe"], rtol=1e-3, atol=1e-5):
-            raise ModelError(
-                f"The networks do not give the scores that {os.fspath(path)} was saved with. "
-                "Pass the factories that the model was fitted with."
-            )
-        threshold = manifest.get("threshold")
-        level = threshold.get("anomaly_score") if isinstance(threshold, dict) else None
-        if isinstance(level, bool) or not isinstance(level, int | float) or not isfinite(level):
-            raise ModelError(
-                f"The threshold's anomaly_score in {os.fspath(path)} must be a number; "
-                f"got {level!r}."
-            )
-        self.offset_: float = -float(level)
 
     def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Task:
         """Check parameters and data, and say what is to be trained."""
@@ -400,18 +278,16 @@ class Detector(OutlierMixin, BaseEstimator):
         self._remember_parameters()
         self._scorer = self._make_scorer()
         scores = self._score_samples(task.X)
-        self.training_scores_ = -scores
-        self.offset_ = float(np.percentile(scores[task.usual], 100.0 * self.contamination))
+        self.training_scores_: NDArray[np.float64] = -scores
+        self.offset_: float = float(
+            np.percentile(scores[task.usual], 100.0 * self.contamination)
+        )
         return self
 
     def _remember_parameters(self) -> None:
         """Keep what the members were trained with: `set_params` may change the rest."""
         self._fitted_objective = self._objective()
-        self._fitted_parameters = {
-            name: _plain(value) for name, value in self.get_params(deep=False).items()
-        }
-        self._fitted_parameters["verbose"] = False
-        self._custom_networks = self.encoder is not None
+        self._fitted_parameters: dict[str, Any] = dict(self.get_params(deep=False))
 
     def _make_scorer(self) -> Scorer:
         return Scorer(
@@ -420,11 +296,6 @@ class Detector(OutlierMixin, BaseEstimator):
             device=self.device_,
             dtype=self._scoring_dtype,
         )
-
-    def _probe(self) -> NDArray[np.float64]:
-        """Return scores of two fixed rows, to recognise the networks by."""
-        rows = np.stack([np.zeros(self.shape_), np.ones(self.shape_)])
-        return self._scorer.elbo(lambda chunk: rows[chunk], 2)
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
         checked: NDArray[np.floating] = validate_data(
@@ -589,21 +460,6 @@ def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
             detector.__dict__.clear()
             detector.__dict__.update(state)
         raise
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON can hold it; what it cannot hold is not kept."""
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return float(value)
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return None
 
 
 def _split(

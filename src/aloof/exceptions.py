@@ -7,6 +7,7 @@
     ├── NetworkError (TypeError)        an encoder or decoder that breaks the protocol
     ├── DeviceError (ValueError)        a device that is not there
     ├── DivergenceError (RuntimeError)  a member whose loss is no longer finite
+    ├── ExperimentError (ValueError)    an experiment that cannot be run as it is described
     ├── ModelError (ValueError)         a model folder that cannot be read or written
     ├── CheckpointError (ValueError)    a checkpoint of another fit
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
@@ -23,6 +24,7 @@ __all__ = [
     "DatasetError",
     "DeviceError",
     "DivergenceError",
+    "ExperimentError",
     "LabelError",
     "LabelWarning",
     "MissingExtraError",
@@ -49,6 +51,10 @@ class DeviceError(AloofError, ValueError):
 
 class DivergenceError(AloofError, RuntimeError):
     """Training that produced a loss that is not finite."""
+
+
+class ExperimentError(AloofError, ValueError):
+    """An experiment that cannot be run as it is described, or records that cannot be read."""
 
 
 class ModelError(AloofError, ValueError):

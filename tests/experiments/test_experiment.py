@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aloof.exceptions import AloofError
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import AloofError, ExperimentError
 from aloof.experiments.experiment import make_experiment, read_options
 from aloof.experiments.paper import paper_figures
 from aloof.experiments.settings import build, parameters

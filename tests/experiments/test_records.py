@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aloof.baselines import BASELINES
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.records import Case, append_records, jsonable, latest, read_records
 
 CASE = Case("cardio", "dp", "default", "", 0.01, 0.0, 3)

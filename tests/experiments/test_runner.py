@@ -15,9 +15,9 @@ import pytest
 import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from aloof.exceptions import ExperimentError
 from aloof.experiments import measure as measuring
 from aloof.experiments import runner, workers
-from aloof.experiments.errors import ExperimentError
 from aloof.experiments.experiment import Experiment, make_experiment
 from aloof.experiments.plan import make_plan
 from aloof.experiments.protocol import read_split

@@ -21,10 +21,10 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from aloof.exceptions import AloofError, MissingExtraError
-from aloof.experiments.errors import ExperimentError, did_you_mean
+from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
 from aloof.experiments.experiment import make_experiment, read_options
 from aloof.experiments.figure1 import latent_spaces
+from aloof.experiments.names import did_you_mean
 from aloof.experiments.plan import make_plan
 from aloof.experiments.records import write_text
 from aloof.experiments.results import write_plot, write_tables

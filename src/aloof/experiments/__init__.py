@@ -8,7 +8,7 @@ An experiment is turned into a plan (`make_plan`), the plan is run into a folder
 and tables are made from the records (`write_tables`).
 """
 
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.experiment import Experiment, make_experiment, read_options
 from aloof.experiments.plan import Plan, make_plan
 from aloof.experiments.protocol import (

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aloof.datasets import find_dataset, list_datasets
-from aloof.experiments.errors import ExperimentError, did_you_mean
+from aloof.exceptions import ExperimentError
 from aloof.experiments.methods import OURS, resolve_methods
+from aloof.experiments.names import did_you_mean
 from aloof.experiments.paper import PAPER_TABLES, PaperTable
 from aloof.experiments.settings import SETTINGS, Setting, check_overrides
 

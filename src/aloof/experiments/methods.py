@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aloof.estimators import VAE, Detector, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
-from aloof.experiments.errors import ExperimentError, did_you_mean
+from aloof.exceptions import ExperimentError
+from aloof.experiments.names import did_you_mean
 
 __all__ = ["OURS", "peers", "resolve_methods"]
 

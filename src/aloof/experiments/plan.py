@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from aloof.datasets import Table, load_odds
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.experiment import Experiment, System
 from aloof.experiments.measure import Trial
 from aloof.experiments.methods import peers

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.experiment import System
 
 __all__ = [

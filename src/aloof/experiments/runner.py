@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aloof.experiments.errors import ExperimentError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.measure import Trial
 from aloof.experiments.plan import Plan
 from aloof.experiments.protocol import split_record

@@ -18,8 +18,9 @@ from typing import Any, Literal, get_args
 
 from aloof.estimators import Detector
 from aloof.estimators._parameters import check_parameters
-from aloof.experiments.errors import ExperimentError, did_you_mean
+from aloof.exceptions import ExperimentError
 from aloof.experiments.methods import OURS
+from aloof.experiments.names import did_you_mean
 
 __all__ = ["PAPER", "SETTINGS", "PaperRow", "Setting", "build", "check_overrides", "parameters"]
 

@@ -1,17 +1,11 @@
-"""What is wrong with an experiment, and what was probably meant."""
+"""What was probably meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-from aloof.exceptions import AloofError
-
-__all__ = ["ExperimentError", "did_you_mean"]
-
-
-class ExperimentError(AloofError, ValueError):
-    """An experiment that cannot be run as it is described, or records that cannot be read."""
+__all__ = ["did_you_mean"]
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -27,7 +27,8 @@ from torch import nn
 
 from aloof.exceptions import CheckpointError, DivergenceError
 from aloof.networks import Architecture, MLPDecoder, MLPEncoder
-from aloof.training import EpochReport, Objective, discard_checkpoints, train
+from aloof.training import Ensemble, EpochReport, Objective, discard_checkpoints, train
+from aloof.training.loss import batch_loss, member_numbers
 
 
 class NormedEncoder(nn.Module):
@@ -141,84 +142,55 @@ def test_loss_falls() -> None:
     assert (curve[-5:].mean(0) < 0.6 * curve[:3].mean(0)).all()
 
 
+def joint_gradient(
+    part: str,
+    gamma: float,
+    *,
+    networks: Architecture,
+    freeze: bool = True,
+    separate: bool = False,
+) -> torch.Tensor:
+    """Return the gradient of one joint batch with respect to the encoder or the decoder."""
+    x, objective = data(), Objective("dp", gamma=gamma)
+    ensemble = Ensemble.build(
+        networks, [7], [x], device=CPU, dtype=torch.float64, separate_encoder=separate
+    )
+    numbers = member_numbers([objective], device=CPU, dtype=torch.float64)
+    terms = batch_loss(
+        ensemble,
+        objective,
+        numbers,
+        numbers["beta_kl"],
+        [torch.cat([x[:20], x[90:98]])[None]],
+        torch.zeros(1, 20, LATENT).double(),
+        torch.zeros(1, 1, 8, LATENT).double(),
+        n_normal=20,
+        freeze_decoder=freeze,
+    )
+    leaves = list(getattr(ensemble, part).parameters.values())
+    gradients = torch.autograd.grad(terms.total.sum(), leaves)
+    return torch.cat([gradient.flatten() for gradient in gradients])
+
+
+@pytest.mark.parametrize("freeze", [True, False])
 @pytest.mark.parametrize("networks", [architecture(), NORMED], ids=["mlp", "batch-norm"])
-def test_frozen_decoder_learns_nothing_from_anomalies(networks: Architecture) -> None:
+def test_frozen_decoder_learns_nothing_from_anomalies(
+    networks: Architecture, freeze: bool
+) -> None:
     """The decoder's gradient is the same whatever the anomalies' weight, and only then."""
-    from aloof.training.ensemble import Ensemble
-    from aloof.training.loss import batch_loss, member_numbers
-
-    x = data()
-    rows = torch.cat([x[:20], x[90:98]])[None]
-    noise, anomaly_noise = torch.zeros(1, 20, LATENT).double(), torch.zeros(1, 1, 8, LATENT)
-    for freeze in (True, False):
-        gradients = {}
-        for gamma in (0.0, 5.0):
-            objective = Objective("dp", gamma=gamma)
-            ensemble = Ensemble.build(networks, [7], [x], device=CPU, dtype=torch.float64)
-            numbers = member_numbers([objective], device=CPU, dtype=torch.float64)
-            terms = batch_loss(
-                ensemble,
-                objective,
-                numbers,
-                numbers["beta_kl"],
-                [rows],
-                noise,
-                anomaly_noise.double(),
-                n_normal=20,
-                freeze_decoder=freeze,
-            )
-            for part in ("encoder", "decoder"):
-                leaves = list(getattr(ensemble, part).parameters.values())
-                gradients[part, gamma] = torch.cat(
-                    [
-                        g.flatten()
-                        for g in torch.autograd.grad(
-                            terms.total.sum(), leaves, retain_graph=True
-                        )
-                    ]
-                )
-        same = torch.allclose(gradients["decoder", 0.0], gradients["decoder", 5.0])
-        assert same == freeze
-        assert not torch.allclose(gradients["encoder", 0.0], gradients["encoder", 5.0])
+    gradient = partial(joint_gradient, networks=networks, freeze=freeze)
+    assert torch.allclose(gradient("decoder", 0.0), gradient("decoder", 5.0)) == freeze
+    assert not torch.allclose(gradient("encoder", 0.0), gradient("encoder", 5.0))
 
 
-def test_separate_encoder_keeps_anomalies_from_the_first() -> None:
+@pytest.mark.parametrize("separate", [True, False])
+def test_separate_encoder_keeps_anomalies_from_the_first(separate: bool) -> None:
     """The scoring encoder's gradient does not depend on the anomalies' weight."""
-    from aloof.training.ensemble import Ensemble
-    from aloof.training.loss import batch_loss, member_numbers
-
-    x = data()
-    rows, noise = torch.cat([x[:20], x[90:98]])[None], torch.zeros(1, 20, LATENT).double()
-    for separate in (True, False):
-        gradients = []
-        for gamma in (0.0, 5.0):
-            objective = Objective("dp", gamma=gamma)
-            ensemble = Ensemble.build(
-                architecture(),
-                [7],
-                [x],
-                device=CPU,
-                dtype=torch.float64,
-                separate_encoder=separate,
-            )
-            numbers = member_numbers([objective], device=CPU, dtype=torch.float64)
-            terms = batch_loss(
-                ensemble,
-                objective,
-                numbers,
-                numbers["beta_kl"],
-                [rows],
-                noise,
-                torch.zeros(1, 1, 8, LATENT).double(),
-                n_normal=20,
-                freeze_decoder=True,
-            )
-            leaf = ensemble.encoder.parameters["head.weight"]
-            gradients.append(torch.autograd.grad(terms.total.sum(), leaf)[0])
-        assert torch.allclose(*gradients) == separate
+    gradient = partial(joint_gradient, "encoder", networks=architecture(), separate=separate)
+    assert torch.allclose(gradient(gamma=0.0), gradient(gamma=5.0)) == separate
 
 
-def test_warm_up_and_interval_decide_when_anomalies_join() -> None:
+def test_warm_up_decides_when_anomalies_join() -> None:
     one = problem([1])
     result = train([data()], [one], architecture(), config(warmup_epochs=4), device=CPU)[0]
     assert (result.history["anomaly"][:4] == 0).all()

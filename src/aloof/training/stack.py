@@ -71,16 +71,17 @@ class Stack:
             isinstance(layer, nn.modules.batchnorm._BatchNorm)
             for layer in self.network.modules()
         )
-        self.hold(
-            {
-                name: value.detach().to(device).requires_grad_(value.requires_grad)
-                for name, value in parameters.items()
-            },
-            {name: value.to(device) for name, value in buffers.items()},
-        )
+        self.parameters: dict[str, Tensor] = {
+            name: value.detach().to(device).requires_grad_(value.requires_grad)
+            for name, value in parameters.items()
+        }
+        self.buffers: dict[str, Tensor] = {
+            name: value.to(device) for name, value in buffers.items()
+        }
         self.engine: Engine = engine
         if engine == "auto":
             self.engine = self._choose([part.to(device) for part in example])
+        self.hold(self.parameters, self.buffers)
 
     @property
     def n_members(self) -> int:
@@ -162,13 +163,16 @@ class Stack:
         return other
 
     def hold(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> None:
-        """Take these tensors, and make the two modules of the stacked engine of them.
+        """Take these tensors; for the stacked engine, make two modules of them.
 
         One module carries the parameters, the other the same memory without gradient (and
         running statistics that nobody reads); a plain call of either is several times
         cheaper than `functional_call`.
         """
         self.parameters, self.buffers = parameters, buffers
+        self._live = self._fixed = self.network
+        if self.engine != "stacked":
+            return
         fixed = {name: value.detach() for name, value in parameters.items()}
         apart = {name: value.clone() for name, value in buffers.items()}
         self._live = _carrying(self.network, {**parameters, **buffers})

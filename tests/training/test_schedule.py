@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from aloof.training import TrainingConfig
+from aloof.training.clipping import clip_rows_
+
+
+def test_kl_weight_grows_linearly_and_stays() -> None:
+    config = TrainingConfig(annealing_epochs=4)
+    assert [config.annealing(e) for e in range(6)] == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    assert TrainingConfig(annealing_epochs=0).annealing(0) == 1.0
+
+
+def test_learning_rate_decays_after_the_warm_up_only() -> None:
+    settings = {"max_epochs": 200, "warmup_epochs": 50, "learning_rate": 1.0}
+    constant = TrainingConfig(lr_schedule="constant", **settings)  # type: ignore[arg-type]
+    step = TrainingConfig(lr_schedule="step", **settings)  # type: ignore[arg-type]
+    cosine = TrainingConfig(lr_schedule="cosine", **settings)  # type: ignore[arg-type]
+    assert {constant.rate(e) for e in range(200)} == {1.0}
+    assert [step.rate(e) for e in (0, 49, 99)] == [1.0, 1.0, 1.0]
+    assert step.rate(100) == pytest.approx(0.1)
+    assert step.rate(199) == pytest.approx(0.01)
+    assert [cosine.rate(e) for e in (0, 49, 50)] == [1.0, 1.0, 1.0]
+    assert cosine.rate(125) == pytest.approx(0.5)
+    assert 0 < cosine.rate(199) < 0.001
+
+
+def test_each_member_is_clipped_by_itself() -> None:
+    gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4], [30.0, 40.0]])
+    clip_rows_(gradient, 5.0)
+    torch.testing.assert_close(gradient, torch.tensor([[3.0, 4.0], [0.3, 0.4], [3.0, 4.0]]))

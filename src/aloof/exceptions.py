@@ -11,15 +11,19 @@
     ├── ModelError (ValueError)         a model folder that cannot be read or written
     ├── CheckpointError (ValueError)    a checkpoint of another fit
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
+    ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
+    CalibrationWarning (UserWarning)    too few calibration rows for what was asked for
     LabelWarning (UserWarning)          labels that look odd but can be used
+    TableWarning (UserWarning)          a table that looks odd but can be used
 """
 
 from __future__ import annotations
 
 __all__ = [
     "AloofError",
+    "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
     "DeviceError",
@@ -30,6 +34,8 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NetworkError",
+    "TableError",
+    "TableWarning",
 ]
 
 
@@ -69,6 +75,10 @@ class DatasetError(AloofError, ValueError):
     """A data set that is unknown, cannot be had, or is not what it should be."""
 
 
+class TableError(AloofError, ValueError):
+    """A table that cannot be read or does not fit the model."""
+
+
 class MissingExtraError(AloofError, ImportError):
     """An optional dependency that is not installed."""
 
@@ -79,5 +89,13 @@ class MissingExtraError(AloofError, ImportError):
         )
 
 
+class CalibrationWarning(UserWarning):
+    """Too few calibration rows for the threshold that was asked for."""
+
+
 class LabelWarning(UserWarning):
     """Labels that look odd but can be used."""
+
+
+class TableWarning(UserWarning):
+    """A table that looks odd but can be used."""

@@ -18,12 +18,12 @@ from torch import Tensor
 from aloof.objectives import elbo
 from aloof.training import Ensemble, Objective, log_likelihood
 
-__all__ = ["Scorer"]
+__all__ = ["RowReader", "Scorer"]
 
 _CHUNK_BYTES = 16 * 2**20
 _LARGEST_CHUNK = 512  # rows; the activations of a few members stay in a core's cache
 
-_Rows = Callable[[slice], NDArray[np.floating]]
+RowReader = Callable[[slice], NDArray[np.floating]]
 
 
 class Scorer:
@@ -39,6 +39,13 @@ class Scorer:
         Where to compute.
     dtype
         The networks' dtype while scoring.
+
+    Attributes
+    ----------
+    ensemble
+        The members, where and as they compute.
+    objective
+        As given.
     """
 
     def __init__(
@@ -50,12 +57,12 @@ class Scorer:
         dtype: torch.dtype,
     ) -> None:
         wide = dtype if device.type != "mps" else torch.float32
-        self._ensemble = ensemble.to(device, wide)
-        self._objective = objective
+        self.ensemble = ensemble.to(device, wide)
+        self.objective = objective
         self._device = device
         self._dtype = wide
 
-    def elbo(self, rows: _Rows, n_rows: int) -> NDArray[np.float64]:
+    def elbo(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
         """Return the mean over members of each row's ELBO.
 
         Parameters
@@ -66,27 +73,30 @@ class Scorer:
             How many rows there are.
         """
         scores = np.empty(n_rows, np.float64)
-        for chunk, x, mean, log_var in self._encoded(rows, n_rows):
-            output = self._ensemble.decoder(mean)
-            likelihood = log_likelihood(self._objective, x, output)
-            bound = elbo(likelihood, mean, log_var, beta=self._objective.beta_kl)
+        for chunk, x, mean, log_var in self.encoded(rows, n_rows):
+            output = self.ensemble.decoder(mean)
+            likelihood = log_likelihood(self.objective, x, output)
+            bound = elbo(likelihood, mean, log_var, beta=self.objective.beta_kl)
             average = bound.cpu().double().mean(0)[: chunk.stop - chunk.start]
             scores[chunk] = average.float().numpy()
         return scores
 
-    def latent(self, rows: _Rows, n_rows: int) -> NDArray[np.float64]:
+    def latent(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
         """Return the posterior means, ``(members, n_rows, latent_dim)``."""
         parts = [
             mean[:, : chunk.stop - chunk.start].cpu().double().numpy()
-            for chunk, _, mean, _ in self._encoded(rows, n_rows)
+            for chunk, _, mean, _ in self.encoded(rows, n_rows)
         ]
         return np.concatenate(parts, 1)
 
-    def _encoded(
-        self, rows: _Rows, n_rows: int
+    def encoded(
+        self, rows: RowReader, n_rows: int
     ) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
-        """Yield chunks with their rows and posterior, ``(members, size, ...)``."""
-        members = self._ensemble.n_members
+        """Yield chunks with their rows and posterior, ``(members, size, ...)``, padded.
+
+        No gradient is kept between the chunks.
+        """
+        members = self.ensemble.n_members
         size = self._chunk_size(rows(slice(0, 1)))
         for start in range(0, n_rows, size):
             stop = min(start + size, n_rows)
@@ -96,10 +106,10 @@ class Scorer:
             x = torch.from_numpy(padded).to(self._device, self._dtype)
             x = x.expand(members, *x.shape)
             with torch.no_grad():
-                mean, log_var = self._ensemble.encode([x])
+                mean, log_var = self.ensemble.encode([x])
                 yield slice(start, stop), x, mean, log_var
 
     def _chunk_size(self, row: NDArray[np.floating]) -> int:
-        per_row = 8 * self._ensemble.n_members * max(64, row.size) * 4
+        per_row = 8 * self.ensemble.n_members * max(64, row.size) * 4
         size = 2 ** int(np.log2(max(1, _CHUNK_BYTES // per_row)))
         return int(np.clip(size, 8, _LARGEST_CHUNK))

@@ -21,15 +21,27 @@ LAYERS = [
     {"datasets"},
     {"networks"},
     {"training"},
-    {"scoring", "persistence"},
+    {"scoring", "persistence", "calibration"},
+    {"explain"},
     {"estimators"},
+    {"tabular"},
     {"baselines"},
     {"report"},
     {"experiments"},
     {"cli"},
 ]
 # What may stand in an import statement at the top of a file of the core.
-CORE = {"labels", "objectives", "networks", "training", "scoring", "persistence", "estimators"}
+CORE = {
+    "labels",
+    "objectives",
+    "networks",
+    "training",
+    "scoring",
+    "persistence",
+    "calibration",
+    "explain",
+    "estimators",
+}
 BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}
 
 

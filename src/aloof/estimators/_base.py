@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,11 +17,13 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aloof.calibration import Threshold
+from aloof.estimators._decisions import Decisions
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.exceptions import LabelWarning
+from aloof.explain import Explanation, explain
 from aloof.labels import ANOMALY, read_labels
 from aloof.networks import (
     Architecture,
@@ -50,7 +51,7 @@ from aloof.training import (
     train,
 )
 
-__all__ = ["Detector", "LabelledDetector", "Task", "unchanged_on_failure"]
+__all__ = ["Detector", "Task", "unchanged_on_failure"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
@@ -82,7 +83,7 @@ class Task:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Detector(OutlierMixin, BaseEstimator):
+class Detector(Decisions, OutlierMixin, BaseEstimator):
     """A detector without a method; see `aloof.VAE` for the parameters.
 
     A dataclass, because a scikit-learn constructor does just what a dataclass's does:
@@ -161,22 +162,10 @@ class Detector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._score_samples(self._validate(X, reset=False))
 
-    def anomaly_score(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return how anomalous each row is; higher is worse."""
-        return -self.score_samples(X)
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return ``score_samples(X) - offset_``: negative for anomalies."""
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Return -1 for anomalies and 1 for normal rows, as scikit-learn does."""
-        return np.where(self.decision_function(X) < 0, -1, 1)
-
     def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.int64]:
         """Fit, and return the decisions on the training rows."""
         self.fit(X, y)
-        return np.where(-self.training_scores_ - self.offset_ < 0, -1, 1)
+        return np.where(self._flag(self.training_scores_), -1, 1)
 
     def latent(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return each member's posterior means, ``(n_members, n, latent_dim)``.
@@ -188,6 +177,18 @@ class Detector(OutlierMixin, BaseEstimator):
         X = self._validate(X, reset=False)
         return self._scorer.latent(lambda rows: self.scaling_.transform(X[rows]), len(X))
 
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Return what every feature contributes to the anomaly score of each row.
+
+        The contributions of a row add up to its anomaly score. They come in two parts: how
+        badly a feature was reconstructed, and how far it moved the row's latent code from
+        where normal rows are.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        found = explain(self._scorer, lambda rows: self.scaling_.transform(X[rows]), len(X))
+        return replace(found, expected=self.scaling_.inverse(found.expected))
+
     def as_pyod(self) -> PyODAdapter:
         """Return a view of this fitted detector with PyOD's names and signs."""
         check_is_fitted(self)
@@ -197,8 +198,9 @@ class Detector(OutlierMixin, BaseEstimator):
         """Write the fitted detector to a folder.
 
         The folder holds ``model.safetensors`` and ``manifest.json``: data, no code. The
-        ``threshold`` in the manifest may be edited. An older model of the same name is
-        replaced; a failed save changes nothing.
+        ``threshold`` in the manifest may be edited: its ``rule``, or its ``anomaly_score`` to
+        decide by that value. An older model of the same name is replaced; a failed save
+        changes nothing.
         """
         check_is_fitted(self)
         write_model(path, *describe(self))
@@ -277,11 +279,10 @@ class Detector(OutlierMixin, BaseEstimator):
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
         self._scorer = self._make_scorer()
-        scores = self._score_samples(task.X)
-        self.training_scores_: NDArray[np.float64] = -scores
-        self.offset_: float = float(
-            np.percentile(scores[task.usual], 100.0 * self.contamination)
-        )
+        self.training_scores_ = -self._score_samples(task.X)
+        self.calibration_scores_ = None
+        self._usual = task.usual
+        self._set(Threshold(share=self.contamination), warn=False)
         return self
 
     def _remember_parameters(self) -> None:
@@ -398,55 +399,6 @@ class Detector(OutlierMixin, BaseEstimator):
 
     def _warn_without_anomalies(self, problem: Problem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class LabelledDetector(Detector):
-    """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
-
-    gamma: float = 1.0
-    warmup_epochs: int | None = None
-    anomaly_interval: int = 1
-    anomaly_batch_size: int = 32
-    freeze_decoder: bool = True
-    separate_encoder: bool = False
-
-    def _objective(self) -> Objective:
-        return replace(super()._objective(), gamma=self.gamma)
-
-    def _config(self, problem: Problem) -> TrainingConfig:
-        return replace(
-            super()._config(problem),
-            # Without anomalies there is nothing to warm up for: it is the plain VAE.
-            warmup_epochs=self._warmup_epochs(problem) if problem.uses_anomalies else 0,
-            anomaly_interval=self.anomaly_interval,
-            anomaly_batch_size=self.anomaly_batch_size,
-            freeze_decoder=self.freeze_decoder,
-            separate_encoder=self.separate_encoder,
-        )
-
-    def _warmup_epochs(self, problem: Problem) -> int:
-        if self.warmup_epochs is not None:
-            return self.warmup_epochs
-        return self._max_epochs(problem) // 3
-
-    def _warn_without_anomalies(self, problem: Problem) -> None:
-        if len(problem.anomaly) == 0:
-            warnings.warn(
-                f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
-                "trained as a plain VAE.",
-                LabelWarning,
-                stacklevel=4,
-            )
-            return
-        max_epochs, warmup_epochs = self._max_epochs(problem), self._warmup_epochs(problem)
-        if max_epochs <= warmup_epochs:
-            warnings.warn(
-                f"max_epochs={max_epochs} ends before the labelled anomalies join after "
-                f"warmup_epochs={warmup_epochs}: they are not used.",
-                LabelWarning,
-                stacklevel=4,
-            )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aloof.calibration import Threshold
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import Standardizer
 from aloof.exceptions import ModelError
@@ -33,6 +34,10 @@ _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return all there is to a fitted detector: what JSON can hold, and the tensors."""
     fitted = detector._fitted_parameters
+    threshold = {
+        "anomaly_score": -float(detector.offset_),
+        "rule": detector.threshold_.as_dict(),
+    }
     parameters = {name: _plain(value) for name, value in fitted.items()}
     parameters["verbose"] = False
     manifest = {
@@ -46,7 +51,8 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "member_seeds": detector.member_seeds_,
         "scoring_dtype": str(detector._scoring_dtype).removeprefix("torch."),
         "probe": _probe(detector).tolist(),
-        "threshold": {"anomaly_score": -float(detector.offset_)},
+        "threshold": threshold,
+        "threshold_as_saved": threshold,  # may not be edited: shows what was
         "versions": versions(),
     }
     tensors = {f"network.{k}": v for k, v in detector._ensemble.state().items()}
@@ -54,6 +60,9 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors[f"history.{name}"] = torch.from_numpy(curve)
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
+    tensors["training_usual"] = torch.from_numpy(detector._usual)
+    if detector.calibration_scores_ is not None:
+        tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
     tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
     tensors["scaling.scale"] = torch.from_numpy(detector.scaling_.scale)
     tensors["scaling.limit"] = torch.tensor(detector.scaling_.limit, dtype=torch.float64)
@@ -123,6 +132,9 @@ def _fill(
     detector.n_iter_ = len(detector.history_["loss"])
     detector.best_epoch_ = parts[""]["best_epoch"].numpy()
     detector.training_scores_ = parts[""]["training_scores"].numpy()
+    detector._usual = parts[""]["training_usual"].numpy()
+    calibration = parts[""].get("calibration_scores")
+    detector.calibration_scores_ = None if calibration is None else calibration.numpy()
     detector._scoring_dtype = _DTYPES[manifest["scoring_dtype"]]
     ensemble = Ensemble.build(
         detector._architecture(),
@@ -140,13 +152,40 @@ def _fill(
             f"The networks do not give the scores that {folder} was saved with. "
             "Pass the factories that the model was fitted with."
         )
-    threshold = manifest.get("threshold")
+    _decide(detector, manifest, folder)
+
+
+def _decide(detector: Detector, manifest: dict[str, Any], folder: str) -> None:
+    """Take the threshold of the manifest: what was saved, or what somebody made of it."""
+    saved, threshold = manifest["threshold_as_saved"], manifest.get("threshold")
     level = threshold.get("anomaly_score") if isinstance(threshold, dict) else None
     if isinstance(level, bool) or not isinstance(level, int | float) or not isfinite(level):
         raise ModelError(
             f"The threshold's anomaly_score in {folder} must be a number; got {level!r}."
         )
-    detector.offset_ = -float(level)
+    assert isinstance(threshold, dict)
+    rule = threshold.get("rule")
+    if level == saved["anomaly_score"] and rule is not None:
+        try:
+            edited = Threshold.from_dict(rule)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"The threshold's rule in {folder} is wrong. {error}") from error
+        if edited.fdr is not None and detector.calibration_scores_ is None:
+            raise ModelError(
+                f"The threshold's rule in {folder} is {edited}, which needs a calibrated "
+                "detector, and this one is not."
+            )
+        if rule == saved["rule"]:
+            detector._take(edited, float(level))
+        else:
+            detector._set(edited)
+    elif rule is not None and rule != saved["rule"]:
+        raise ModelError(
+            f"Both the anomaly_score and the rule of the threshold in {folder} were edited. "
+            "Edit one of them; the other one follows."
+        )
+    else:
+        detector._take(Threshold(value=float(level)), float(level))
 
 
 def _probe(detector: Detector) -> NDArray[np.float64]:

@@ -52,3 +52,8 @@ class Standardizer:
             scaled = (np.asarray(X, np.float64) - self.mean) / self.scale
         clipped: NDArray[np.float64] = np.clip(scaled, -self.limit, self.limit, out=scaled)
         return clipped
+
+    def inverse(self, Z: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return standardised rows in the units of the data."""
+        rows: NDArray[np.float64] = np.asarray(Z, np.float64) * self.scale + self.mean
+        return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from aloof.estimators._base import LabelledDetector
+from aloof.estimators._labelled import LabelledDetector
 from aloof.objectives import Repulsion
 from aloof.training import Method, Objective
 

@@ -51,7 +51,7 @@ class VAE(Detector):
         only where there are at least 10.
     contamination
         Share of the training rows not labelled as anomalies that `predict` calls anomalies.
-        It sets `offset_` and nothing else.
+        It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
     standardize
         Scale features to mean 0 and variance 1 of the rows not labelled as anomalies.
     encoder, decoder
@@ -75,7 +75,12 @@ class VAE(Detector):
     Attributes
     ----------
     offset_
-        `predict` calls a row an anomaly if its score is below; may be changed.
+        `predict` calls a row an anomaly if its score is below; may be changed. With a
+        false discovery rate, the score that an anomaly has to be below at least.
+    threshold_
+        The rule behind it, a `Threshold` of `aloof.calibration`.
+    calibration_scores_
+        Sorted anomaly scores of the rows given to `calibrate`; None before.
     history_
         Curves by name, ``(epochs, n_members)``: ``loss``, ``normal``, ``anomaly``,
         ``reconstruction``, ``kl``, and ``validation`` with `patience`.

@@ -1,0 +1,61 @@
+"""What the detectors that learn from labelled anomalies share."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+from aloof.estimators._base import Detector
+from aloof.exceptions import LabelWarning
+from aloof.training import Objective, Problem, TrainingConfig
+
+__all__ = ["LabelledDetector"]
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LabelledDetector(Detector):
+    """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
+
+    gamma: float = 1.0
+    warmup_epochs: int | None = None
+    anomaly_interval: int = 1
+    anomaly_batch_size: int = 32
+    freeze_decoder: bool = True
+    separate_encoder: bool = False
+
+    def _objective(self) -> Objective:
+        return replace(super()._objective(), gamma=self.gamma)
+
+    def _config(self, problem: Problem) -> TrainingConfig:
+        return replace(
+            super()._config(problem),
+            # Without anomalies there is nothing to warm up for: it is the plain VAE.
+            warmup_epochs=self._warmup_epochs(problem) if problem.uses_anomalies else 0,
+            anomaly_interval=self.anomaly_interval,
+            anomaly_batch_size=self.anomaly_batch_size,
+            freeze_decoder=self.freeze_decoder,
+            separate_encoder=self.separate_encoder,
+        )
+
+    def _warmup_epochs(self, problem: Problem) -> int:
+        if self.warmup_epochs is not None:
+            return self.warmup_epochs
+        return self._max_epochs(problem) // 3
+
+    def _warn_without_anomalies(self, problem: Problem) -> None:
+        if len(problem.anomaly) == 0:
+            warnings.warn(
+                f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
+                "trained as a plain VAE.",
+                LabelWarning,
+                stacklevel=4,
+            )
+            return
+        max_epochs, warmup_epochs = self._max_epochs(problem), self._warmup_epochs(problem)
+        if max_epochs <= warmup_epochs:
+            warnings.warn(
+                f"max_epochs={max_epochs} ends before the labelled anomalies join after "
+                f"warmup_epochs={warmup_epochs}: they are not used.",
+                LabelWarning,
+                stacklevel=4,
+            )

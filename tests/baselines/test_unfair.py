@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from aloof.baselines import UNFAIR_GRIDS, Hybrid, fit_unfairly, peeked_rows
+from aloof.baselines import (
+    BASELINES,
+    UNFAIR,
+    UNFAIR_GRIDS,
+    Hybrid,
+    fit_unfairly,
+    peeked_rows,
+)
+from aloof.experiments.experiment import System
+from aloof.experiments.methods import resolve_methods
 
 
 def test_the_draw_is_a_tenth_of_each_class():
@@ -41,3 +50,19 @@ def test_the_best_setting_on_the_peeked_rows_is_taken(name, make, visible):
 def test_other_baselines_are_not_tuned(visible):
     with pytest.raises(ValueError, match="no unfair tuning of 'knn'"):
         fit_unfairly("knn", visible.X, visible.y, visible.X_test, visible.y_test)
+
+
+def test_an_unfair_baseline_must_peek_first(visible):
+    system = UNFAIR["oc-svm-unfair"](random_state=0)
+    with pytest.raises(ValueError, match="call peek first"):
+        system.fit(visible.X, visible.y)
+    system.peek(visible.X_test, visible.y_test).fit(visible.X, visible.y)
+    assert roc_auc_score(visible.y_test, system.anomaly_score(visible.X_test)) > 0.7
+
+
+def test_no_group_of_methods_has_unfair_ones_and_none_is_a_peer_to_beat():
+    assert not set(UNFAIR) & set(BASELINES)
+    assert not set(resolve_methods(["all"])) & set(UNFAIR)
+    assert resolve_methods(["ssad-unfair"]) == ("ssad-unfair",)
+    assert System("ssad-unfair").unfair
+    assert not System("ssad").unfair

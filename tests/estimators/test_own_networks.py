@@ -88,7 +88,7 @@ def test_batch_normalised_encoder_separates_in_eval_mode() -> None:
 
     truth = np.r_[np.zeros(300), np.ones(300)]
     plain = VAE(**settings).fit(X, y).anomaly_score(test)
-    taught = DualPriorVAE(**settings, warmup_epochs=30).fit(X, y).anomaly_score(test)
+    taught = DualPriorVAE(**settings, warmup_epochs=30, gamma=1.0).fit(X, y).anomaly_score(test)
     assert roc_auc_score(truth, taught) > roc_auc_score(truth, plain) + 0.04
 
 

@@ -25,7 +25,7 @@ from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
 from aloof.baselines.supervised import Classifier, GradientBoosting, RandomForest
-from aloof.baselines.unfair import UNFAIR_GRIDS, fit_unfairly, peeked_rows
+from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
     "BASELINES",
@@ -34,6 +34,7 @@ __all__ = [
     "KNN",
     "SSAD",
     "SSDGM",
+    "UNFAIR",
     "UNFAIR_GRIDS",
     "XGBOD",
     "Autoencoder",
@@ -47,6 +48,7 @@ __all__ = [
     "IsolationForest",
     "OneClassSVM",
     "RandomForest",
+    "Unfair",
     "fit_unfairly",
     "peeked_rows",
 ]

@@ -93,14 +93,15 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     hidden: tuple[int, ...] = (128, 64)
     latent_dim: int = 32
     n_members: int = 5
-    beta_kl: float = 0.02
+    beta_kl: float = 0.01
     likelihood: Likelihood = "squared-error"
     max_epochs: int | None = None
     annealing_epochs: int | None = None
     batch_size: int = 128
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
+    trim: float = 0.0
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01
@@ -345,6 +346,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             learning_rate=self.learning_rate,
             lr_schedule=self.lr_schedule,
             max_grad_norm=self.max_grad_norm,
+            trim=self.trim,
             patience=self.patience,
             precision=self.precision,
             compile=self.compile,

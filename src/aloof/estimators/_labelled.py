@@ -11,12 +11,16 @@ from aloof.training import Objective, Problem, TrainingConfig
 
 __all__ = ["LabelledDetector"]
 
+# Without `jitter`, and none at all where values must stay in [0, 1].
+_JITTER = 0.5
+
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LabelledDetector(Detector):
     """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
 
-    gamma: float = 1.0
+    gamma: float = 0.1
+    jitter: float | None = None
     warmup_epochs: int | None = None
     anomaly_interval: int = 1
     anomaly_batch_size: int = 32
@@ -24,7 +28,10 @@ class LabelledDetector(Detector):
     separate_encoder: bool = False
 
     def _objective(self) -> Objective:
-        return replace(super()._objective(), gamma=self.gamma)
+        jitter = self.jitter
+        if jitter is None:
+            jitter = 0.0 if self.likelihood == "bernoulli" else _JITTER
+        return replace(super()._objective(), gamma=self.gamma, jitter=jitter)
 
     def _config(self, problem: Problem) -> TrainingConfig:
         return replace(

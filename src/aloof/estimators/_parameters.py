@@ -64,6 +64,7 @@ _CHECKS: dict[str, _Check] = {
     "encoder": _FACTORY,
     "freeze_decoder": _BOOLEAN,
     "gamma": _real(0),
+    "jitter": _or_none(_real(0)),
     "hidden": (
         lambda v: isinstance(v, tuple | list) and all(_integer(1)[0](w) for w in v),
         "a tuple of ints >= 1",
@@ -82,6 +83,7 @@ _CHECKS: dict[str, _Check] = {
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
     "standardize": _BOOLEAN,
+    "trim": _real(0, 0.5),
     "validation_fraction": _real(0, 0.5, above=True),
     "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),
     "warmup_epochs": _or_none(_integer(0)),
@@ -97,6 +99,8 @@ def check_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
     ]
     if (parameters.get("encoder") is None) != (parameters.get("decoder") is None):
         problems.append(f"{owner} needs both an encoder and a decoder, or neither.")
+    if parameters.get("likelihood") == "bernoulli" and parameters.get("jitter"):
+        problems.append(f"{owner} with likelihood='bernoulli' needs jitter=0 or None.")
     seed = parameters.get("random_state")
     if isinstance(seed, Integral) and int(seed) < 0:
         problems.append(f"The 'random_state' parameter of {owner} must not be negative.")

@@ -43,6 +43,10 @@ class VAE(Detector):
         ``"cosine"``, and begins after the warm-up.
     max_grad_norm
         Each member's gradient is scaled down to this norm; None: never.
+    trim
+        Share of each batch's rows, the worst-fitting ones, that the loss leaves out once
+        annealing is over. Set it to about the share of anomalies you expect to hide among
+        the rows that are not labelled as such; where there are none, it costs a little.
     patience
         Stop a member after so many epochs without a better loss on held-out rows, and keep
         its best state. None: train for all epochs.

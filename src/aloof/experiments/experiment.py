@@ -11,7 +11,7 @@ from typing import Any
 
 from aloof.datasets import find_dataset, list_datasets
 from aloof.exceptions import ExperimentError
-from aloof.experiments.methods import OURS, resolve_methods
+from aloof.experiments.methods import OURS, resolve_methods, unfair_peers
 from aloof.experiments.names import did_you_mean
 from aloof.experiments.paper import PAPER_TABLES, PaperTable
 from aloof.experiments.settings import SETTINGS, Setting, check_overrides
@@ -55,6 +55,11 @@ class System:
     def ours(self) -> bool:
         """Whether it is a method of this package."""
         return self.method in OURS
+
+    @property
+    def unfair(self) -> bool:
+        """Whether it was tuned with labels of test rows, and so is no peer to beat."""
+        return self.method in unfair_peers()
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from aloof.estimators import VAE, Detector, DualPriorVAE, MaxMinDualPriorVAE, Ma
 from aloof.exceptions import ExperimentError
 from aloof.experiments.names import did_you_mean
 
-__all__ = ["OURS", "peers", "resolve_methods"]
+__all__ = ["OURS", "peers", "resolve_methods", "unfair_peers"]
 
 OURS: Mapping[str, type[Detector]] = {
     "vae": VAE,
@@ -26,6 +26,16 @@ def peers() -> Mapping[str, Callable[..., Any]]:
     return BASELINES
 
 
+def unfair_peers() -> Mapping[str, Callable[..., Any]]:
+    """Return the systems that are tuned with labels of test rows, as in `peers`.
+
+    They have to be asked for by name: no group of methods has them.
+    """
+    from aloof.baselines import UNFAIR
+
+    return UNFAIR
+
+
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
 
@@ -39,11 +49,12 @@ def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     ('dp', 'vae', 'mml', 'mml-dp')
     """
     others = peers()
+    unfair = unfair_peers()
     groups = {"ours": [*OURS], "peers": [*others], "all": [*OURS, *others]}
     found: dict[str, None] = {}
     for name in names:
-        if name not in groups and name not in OURS and name not in others:
-            known = [*groups["all"], *groups]
+        if not any(name in known for known in (groups, OURS, others, unfair)):
+            known = [*groups["all"], *unfair, *groups]
             raise ExperimentError(f"There is no method {name!r}{did_you_mean(name, known)}")
         found.update(dict.fromkeys(groups.get(name, [name])))
     return tuple(found)

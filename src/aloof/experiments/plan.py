@@ -10,7 +10,7 @@ from aloof.datasets import Table, load_odds
 from aloof.exceptions import ExperimentError
 from aloof.experiments.experiment import Experiment, System
 from aloof.experiments.measure import Trial
-from aloof.experiments.methods import peers
+from aloof.experiments.methods import peers, unfair_peers
 from aloof.experiments.protocol import (
     Split,
     make_split,
@@ -58,7 +58,7 @@ class Plan:
         """Return the unfitted estimator of a case."""
         system = case.system
         if not system.ours:
-            return peers()[case.method](random_state=case.seed)
+            return {**peers(), **unfair_peers()}[case.method](random_state=case.seed)
         return build(
             case.method,
             cast(Setting, case.setting),
@@ -73,7 +73,10 @@ class Plan:
         table, split = self.tables[case.dataset], self.splits[case.place]
         X, y = training_rows(split, table.X)
         X, X_test = standardise(X, table.X[split.test])
-        return Trial(self.estimator(case, device=device), X, y, X_test, table.y[split.test])
+        estimator, y_test = self.estimator(case, device=device), table.y[split.test]
+        if case.system.unfair:
+            estimator.peek(X_test, y_test)
+        return Trial(estimator, X, y, X_test, y_test)
 
     def identity(self, case: Case) -> dict[str, Any]:
         """Return what a record must say to be the result of this case: data, rows, config."""

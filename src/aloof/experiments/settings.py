@@ -89,11 +89,13 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
         "lr_schedule": "constant",
         "likelihood": "squared-error",
         "max_grad_norm": 10.0,
+        "trim": 0.0,
         "patience": None,
     }
     if method != "vae":
         chosen |= {
             "gamma": 1.0,
+            "jitter": 0.0,
             "warmup_epochs": 50,
             "anomaly_interval": 1,
             "anomaly_batch_size": 32,

@@ -151,7 +151,8 @@ def _block(
         complete = [
             system
             for system in systems
-            if not system.ours and len(cells[system, name].seeds) == experiment.seeds
+            if not (system.ours or system.unfair)
+            and len(cells[system, name].seeds) == experiment.seeds
         ]
         if complete:
             best[name] = max(complete, key=lambda s: float(cells[s, name].auroc.mean()))

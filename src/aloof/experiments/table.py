@@ -177,12 +177,13 @@ def _figures(experiment: Experiment, block: Block, measure: str) -> Grid:
         overall = overall_mean(block, system, measure, experiment.seeds)
         texts = [_spread(cell, measure, experiment.seeds) for cell in cells]
         rows.append((system.label, *texts, "" if overall is None else f"{100 * overall:.1f}"))
-        # Only complete cells can be the best of their column.
+        # Only complete cells can be the best of their column, and only fair ones.
         column = [
             getattr(cell, measure).mean() if len(cell.seeds) == experiment.seeds else np.nan
             for cell in cells
         ]
-        means.append([*column, np.nan if overall is None else overall])
+        column.append(np.nan if overall is None else overall)
+        means.append([np.nan] * len(column) if system.unfair else column)
     bold = _best(np.array(means, float))
     if measure == "auroc":
         if block.best_peer:
@@ -193,6 +194,8 @@ def _figures(experiment: Experiment, block: Block, measure: str) -> Grid:
         f"{_sets(block)} is given where all of them have all seeds."
     ]
     notes += _notes(block) if measure == "auroc" else []
+    if any(system.unfair for system in block.systems):
+        notes.append("Unfair: tuned with the labels of a tenth of the test rows.")
     title = f"{_MEASURES[measure]} (%), {_condition(block)}"
     return Grid(title, header, tuple(rows), bold, tuple(notes))
 

@@ -42,6 +42,9 @@ class TrainingConfig:
         learners untrained.
     max_grad_norm
         Each member's gradient is scaled down to this norm; None: never.
+    trim
+        Share of a batch's normal rows, the worst-fitting ones, that are left out of the loss
+        once annealing is over: hidden anomalies are among them.
     patience
         Stop a member after so many epochs without a better validation loss, counted from
         the first epoch with the full objective, and keep its best state; None: never.
@@ -64,6 +67,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
+    trim: float = 0.0
     patience: int | None = None
     precision: Precision = "float32"
     compile: bool = False
@@ -86,6 +90,11 @@ class TrainingConfig:
     def interval(self, epoch: int) -> int | None:
         """Return the anomaly interval of an epoch, None during the warm-up."""
         return self.anomaly_interval if epoch >= self.warmup_epochs else None
+
+    def n_kept(self, epoch: int, n_normal: int) -> int | None:
+        """Return how many of a batch's normal rows count in an epoch; None: all."""
+        n_left_out = int(self.trim * n_normal)
+        return n_normal - n_left_out if n_left_out and epoch >= self.annealing_epochs else None
 
     @property
     def first_full_epoch(self) -> int:

@@ -28,6 +28,7 @@ from aloof.training.clipping import clip_rows_
 from aloof.training.config import TrainingConfig
 from aloof.training.ensemble import Ensemble
 from aloof.training.history import History
+from aloof.training.jitter import jitter_
 from aloof.training.loss import Terms, batch_loss, member_numbers
 from aloof.training.problem import Problem
 from aloof.training.progress import EpochReport, ProgressCallback
@@ -156,6 +157,9 @@ class _Run:
         self.numbers = member_numbers(
             [owner.objective for owner in owners], device=device, dtype=dtype
         )
+        self.jitters = any(owner.objective.jitter for owner in owners)
+        if self.jitters and not data[0].is_floating_point():
+            raise ValueError("jitter needs rows of floating-point numbers; set jitter=0.")
         if self.batches.n_normal == 1 and self.ensemble.mixes_rows:
             raise ValueError(
                 "Batch normalisation needs at least two rows in a batch; raise batch_size "
@@ -211,9 +215,10 @@ class _Run:
         interval = config.interval(epoch) if self.problems[0].uses_anomalies else None
         # Sums stay on the device: the host waits once an epoch, not once a step.
         sums = torch.zeros(4, self.ensemble.n_members, device=self.device)
+        n_kept = config.n_kept(epoch, self.batches.n_normal)
         with_anomalies = 0
         for batch in self.batches.epoch(epoch, anomaly_interval=interval):
-            sums += self._step(batch, beta_kl, rate)
+            sums += self._step(batch, beta_kl, rate, n_kept)
             with_anomalies += batch.anomaly_noise is not None
         total, normal, anomaly, reconstruction = sums.cpu().double().numpy()
         if not np.isfinite(total).all():
@@ -244,9 +249,11 @@ class _Run:
         self.history.append(record)
         return float(record["loss"].mean())
 
-    def _step(self, batch: Batch, beta_kl: Tensor, rate: float) -> Tensor:
+    def _step(self, batch: Batch, beta_kl: Tensor, rate: float, n_kept: int | None) -> Tensor:
         """Update every member once; return loss, its parts, and reconstruction error."""
         rows = [part[batch.rows] for part in self.data]
+        if self.jitters and batch.anomaly_noise is not None:
+            jitter_(rows[0], batch.n_normal, self.numbers["jitter"])
         with self._autocast():
             terms = self.loss(
                 self.ensemble,
@@ -258,6 +265,7 @@ class _Run:
                 batch.anomaly_noise,
                 n_normal=batch.n_normal,
                 freeze_decoder=self.config.freeze_decoder,
+                n_kept=n_kept,
                 seeds=batch.seeds if self.ensemble.loops else None,
             )
         # Members are independent: the gradient of the sum is each member's own.

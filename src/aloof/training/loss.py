@@ -76,6 +76,7 @@ def batch_loss(
     *,
     n_normal: int,
     freeze_decoder: bool,
+    n_kept: int | None = None,
     training: bool = True,
     seeds: Sequence[int] | None = None,
 ) -> Terms:
@@ -102,6 +103,8 @@ def batch_loss(
         B.
     freeze_decoder
         Keep the decoder's parameters out of the anomalies' gradient.
+    n_kept
+        Count only so many of the normal rows, those with the smallest loss; None: all.
     training, seeds
         As in `Stack`.
     """
@@ -115,7 +118,7 @@ def batch_loss(
         output = decode(z_normal, normal_rows[1:])
         likelihood = log_likelihood(objective, normal_rows[0], output)
         bound = elbo(likelihood, normal_mean, normal_log_var, beta=beta_kl)
-        return _terms(likelihood, -bound, torch.zeros_like(bound))
+        return _terms(likelihood, -bound, torch.zeros_like(bound), n_kept)
 
     anomaly_mean, anomaly_log_var = mean[:, n_normal:], log_var[:, n_normal:]
     z_anomaly = reparameterize(anomaly_mean, anomaly_log_var, anomaly_noise)
@@ -161,7 +164,7 @@ def batch_loss(
             beta=beta_kl,
         )
         anomaly_loss = anomaly_loss - gamma * own_bound
-    return _terms(likelihood, normal_loss, anomaly_loss)
+    return _terms(likelihood, normal_loss, anomaly_loss, n_kept)
 
 
 class _Decoder:
@@ -203,7 +206,12 @@ class _Decoder:
         return _rows(output, slice(None, n_normal)), _rows(fixed, slice(n_normal, None))
 
 
-def _terms(likelihood: Tensor, normal_loss: Tensor, anomaly_loss: Tensor) -> Terms:
+def _terms(
+    likelihood: Tensor, normal_loss: Tensor, anomaly_loss: Tensor, n_kept: int | None
+) -> Terms:
+    if n_kept is not None:
+        best = normal_loss.detach().topk(n_kept, 1, largest=False, sorted=False).indices
+        normal_loss, likelihood = normal_loss.gather(1, best), likelihood.gather(1, best)
     normal, anomaly = normal_loss.mean(1), anomaly_loss.mean(1)
     return Terms(normal + anomaly, normal, anomaly, -likelihood.detach().mean(1))
 

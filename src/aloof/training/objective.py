@@ -34,6 +34,9 @@ class Objective:
         Where the anomalies' prior lies, on every latent axis (``dp``).
     gamma
         Weight of the anomalous rows' loss.
+    jitter
+        How far anomalous rows are moved in every batch, in standard deviations of the normal
+        rows, so that each of them stands for its neighbourhood.
     beta_cubo
         Weight of log p(z) - log q(z|x) in the CUBO (``mml``).
     repulsion, margin
@@ -48,6 +51,7 @@ class Objective:
     beta_kl: float = 0.05
     alpha: float = 5.0
     gamma: float = 1.0
+    jitter: float = 0.0
     beta_cubo: float = 0.05
     repulsion: Repulsion = "exp"
     margin: float = 0.0

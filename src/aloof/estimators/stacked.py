@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from aloof.estimators._base import Detector, Task, unchanged_on_failure
 from aloof.training import (
     Problem,
     ProgressCallback,
+    count_epochs,
     discard_checkpoints,
     progress_bar,
     train,
@@ -89,7 +91,7 @@ def _fit(
     runs = [_joined([tasks[index] for index in group]) for group in groups.values()]
     configs = [key[-1] for key in groups]
     lengths = [
-        config.max_epochs * len({problem.shape(config.batch_size) for problem in problems})
+        count_epochs(problems, config)
         for config, (_, problems) in zip(configs, runs, strict=True)
     ]
     for number, (group, config, (rows, problems)) in enumerate(
@@ -111,9 +113,16 @@ def _fit(
 
 def _joined(tasks: Sequence[Task]) -> tuple[torch.Tensor, list[Problem]]:
     """Put the rows of all tasks into one array, and let the problems index that."""
-    problems, start = [], 0
+    problems: list[Problem] = []
+    rows: list[torch.Tensor] = []
+    starts: dict[bytes, int] = {}
     for task in tasks:
         problem = task.problem
+        digest = hashlib.sha256(task.rows.numpy().tobytes()).digest()
+        if digest not in starts:  # the same rows are kept once, for any number of detectors
+            starts[digest] = sum(map(len, rows))
+            rows.append(task.rows)
+        start = starts[digest]
         problems.append(
             replace(
                 problem,
@@ -123,8 +132,7 @@ def _joined(tasks: Sequence[Task]) -> tuple[torch.Tensor, list[Problem]]:
                 validation_anomaly=problem.validation_anomaly + start,
             )
         )
-        start += len(task.rows)
-    return torch.cat([task.rows for task in tasks]), problems
+    return torch.cat(rows), problems
 
 
 def _shifted(

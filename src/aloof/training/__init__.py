@@ -9,7 +9,7 @@ from aloof.training.checkpoint import discard_checkpoints
 from aloof.training.config import LearningRateSchedule, Precision, TrainingConfig
 from aloof.training.device import resolve_device
 from aloof.training.ensemble import Ensemble
-from aloof.training.loop import FitResult, train
+from aloof.training.loop import FitResult, count_epochs, train
 from aloof.training.loss import log_likelihood
 from aloof.training.objective import (
     LIKELIHOODS,
@@ -40,6 +40,7 @@ __all__ = [
     "Stack",
     "Stream",
     "TrainingConfig",
+    "count_epochs",
     "derive",
     "discard_checkpoints",
     "log_likelihood",

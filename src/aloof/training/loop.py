@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from types import FunctionType
 
@@ -33,8 +34,9 @@ from aloof.training.loss import Terms, batch_loss, member_numbers
 from aloof.training.problem import Problem
 from aloof.training.progress import EpochReport, ProgressCallback
 from aloof.training.validation import Validation
+from aloof.training.warmup import SharedWarmups, share_warmups
 
-__all__ = ["FitResult", "train"]
+__all__ = ["FitResult", "count_epochs", "train"]
 
 _CHECKPOINT_EVERY = 10  # epochs
 
@@ -72,7 +74,8 @@ def train(
 
     Problems whose batches have the same shape are trained as one stack. A member's result
     does not depend on what it is stacked with: it is that of the member trained alone, up
-    to floating-point rounding.
+    to floating-point rounding. Problems that differ only in what anomalies teach share one
+    warm-up.
 
     Parameters
     ----------
@@ -100,19 +103,88 @@ def train(
     if checkpoint is not None:
         check_place(checkpoint)
     data = [part.to(device) for part in data]
-    stacks: dict[tuple[object, ...], list[int]] = {}
-    for number, problem in enumerate(problems):
-        stacks.setdefault(problem.shape(config.batch_size), []).append(number)
+    warmups, first, stacks = _divided(problems, config)
+    warmup = replace(config, max_epochs=config.warmup_epochs, warmup_epochs=0)
+    progress = _Progress(on_epoch, count_epochs(problems, config))
+    paths = _paths(checkpoint)
+    begun: dict[int, _Run] = {}
+    for numbers in first:
+        run = _Run(data, [warmups.problems[i] for i in numbers], architecture, warmup, device)
+        run.fit(next(paths), progress)
+        begun.update(dict.fromkeys(numbers, run))
     results: dict[int, FitResult] = {}
-    for index, numbers in enumerate(stacks.values()):
-        path = checkpoint
-        if checkpoint is not None and index:
-            path = checkpoint.with_name(f"{checkpoint.name}.{index}")
-        done = index * config.max_epochs
+    for numbers in stacks:
         run = _Run(data, [problems[i] for i in numbers], architecture, config, device)
-        trained = run.fit(path, on_epoch, done, len(stacks) * config.max_epochs)
+        shared = [warmups.of[number] for number in numbers]
+        start = [(begun[i], warmups.problems[i]) for i in shared if i is not None]
+        trained = run.fit(next(paths), progress, _joined(start) if start else None)
         results.update(zip(numbers, trained, strict=True))
     return [results[number] for number in range(len(problems))]
+
+
+def count_epochs(problems: Sequence[Problem], config: TrainingConfig) -> int:
+    """Return the epochs that `train` will report, over all stacks."""
+    warmups, first, stacks = _divided(problems, config)
+    begun = sum(warmups.of[numbers[0]] is not None for numbers in stacks)
+    return len(stacks) * config.max_epochs + (len(first) - begun) * config.warmup_epochs
+
+
+def _divided(
+    problems: Sequence[Problem], config: TrainingConfig
+) -> tuple[SharedWarmups, list[list[int]], list[list[int]]]:
+    """Return the shared warm-ups, their stacks, and the stacks of the problems."""
+    warmups = share_warmups(problems, config)
+    none: list[int | None] = [None] * len(warmups.problems)
+    first = _stacks(warmups.problems, none, config.batch_size)
+    return warmups, first, _stacks(problems, warmups.of, config.batch_size)
+
+
+def _stacks(
+    problems: Sequence[Problem], warmups: Sequence[int | None], batch_size: int
+) -> list[list[int]]:
+    """Group problems that can be trained together: all or none has a warm-up to begin from."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, (problem, warmup) in enumerate(zip(problems, warmups, strict=True)):
+        groups.setdefault((warmup is None, problem.shape(batch_size)), []).append(number)
+    return list(groups.values())
+
+
+def _paths(checkpoint: Path | None) -> Iterator[Path | None]:
+    """Yield the checkpoint of each run; all but the first have a number."""
+    yield checkpoint
+    for index in count(1):
+        yield checkpoint and checkpoint.with_name(f"{checkpoint.name}.{index}")
+
+
+def _joined(parts: Sequence[tuple[_Run, Problem]]) -> dict[str, Tensor]:
+    """Return the state to begin from: that of each problem in the run that trained it."""
+    states = [run.state_of(problem) for run, problem in parts]
+    return {name: _along_members(name, [s[name] for s in states]) for name in states[0]}
+
+
+def _along_members(name: str, parts: list[Tensor]) -> Tensor:
+    if name == "optimizer.step" or name == "history.learning_rate":
+        return parts[0]  # the same for all members
+    return torch.cat(parts, 1 if name.startswith("history.") else 0)
+
+
+class _Progress:
+    """Epochs, counted over all runs."""
+
+    def __init__(self, callback: ProgressCallback | None, total: int) -> None:
+        self._callback = callback
+        self._total = total
+        self._done = 0
+
+    def skip(self, epochs: int) -> None:
+        """Count epochs that were trained before."""
+        self._done += epochs
+
+    def add(self, epochs: int, n_members: int, loss: float) -> None:
+        """Count epochs, and report."""
+        self._done += epochs
+        if self._callback is not None:
+            self._callback(EpochReport(self._done, self._total, n_members, loss))
 
 
 class _Run:
@@ -180,32 +252,46 @@ class _Run:
     def fit(
         self,
         path: Path | None,
-        on_epoch: ProgressCallback | None,
-        done: int,
-        total: int,
+        progress: _Progress,
+        warmed_up: dict[str, Tensor] | None = None,
     ) -> list[FitResult]:
-        config = self.config
+        """Train, from a checkpoint or from the state at the end of a shared warm-up."""
+        config, n_members = self.config, self.ensemble.n_members
         owner, first, loss = "", 0, float("nan")
         if path is not None:
             owner = fingerprint(self.data, self.problems, config, self.ensemble)
             first = self._resume(path, owner)
+        skipped = 0 if warmed_up is None else config.warmup_epochs
+        if warmed_up is not None and first < skipped:
+            self._load(warmed_up)
+            first = skipped
         epoch = first
+        progress.skip(first - skipped)
         while epoch < config.max_epochs:
             if self.validation is not None and self.validation.all_stopped:
                 break
             loss = self._epoch(epoch)
             epoch += 1
-            if on_epoch is not None:
-                n = self.ensemble.n_members
-                on_epoch(EpochReport(done + epoch, total, n, loss))
+            progress.add(1, n_members, loss)
             if path is not None and epoch % _CHECKPOINT_EVERY == 0:
                 write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
-        if on_epoch is not None and (epoch < config.max_epochs or first == epoch):
-            n = self.ensemble.n_members
-            on_epoch(EpochReport(done + config.max_epochs, total, n, loss))
+        if epoch < config.max_epochs or first == epoch:
+            progress.add(config.max_epochs - epoch, n_members, loss)
         if path is not None and epoch > first:
             write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
         return self._results(epoch)
+
+    def state_of(self, problem: Problem) -> dict[str, Tensor]:
+        """Return the part of the state that belongs to one of the problems."""
+        before = self.problems[: self.problems.index(problem)]
+        start = sum(len(other.seeds) for other in before)
+        own = slice(start, start + len(problem.seeds))
+        return {
+            name: value
+            if value.dim() == 0 or name == "history.learning_rate"
+            else (value[:, own] if name.startswith("history.") else value[own])
+            for name, value in self._state().items()
+        }
 
     def _epoch(self, epoch: int) -> float:
         """Train one epoch; return its mean loss."""
@@ -299,8 +385,13 @@ class _Run:
         checkpoint = read_checkpoint(path, owner)
         if checkpoint is None:
             return 0
+        self._load(checkpoint.tensors)
+        return checkpoint.epoch
+
+    def _load(self, state: Mapping[str, Tensor]) -> None:
+        """Take up where `_state` was taken."""
         parts: dict[str, dict[str, Tensor]] = {}
-        for name, value in checkpoint.tensors.items():
+        for name, value in state.items():
             part, rest = name.split(".", 1)
             parts.setdefault(part, {})[rest] = value
         self.ensemble.load(parts["network"])
@@ -310,7 +401,6 @@ class _Run:
         )
         if self.validation is not None:
             self.validation.load(parts["validation"])
-        return checkpoint.epoch
 
     def _results(self, n_epochs: int) -> list[FitResult]:
         best_epoch = np.full(self.ensemble.n_members, n_epochs)

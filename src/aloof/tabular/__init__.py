@@ -1,0 +1,21 @@
+"""Tables: any frame or file in, encoded for a detector, and results out again."""
+
+from aloof.tabular.encoder import Feature, TableEncoder
+from aloof.tabular.files import Source, open_source
+from aloof.tabular.frames import like, to_table
+from aloof.tabular.outputs import check_output, open_output, write_table
+from aloof.tabular.sampling import Sample, sample
+
+__all__ = [
+    "Feature",
+    "Sample",
+    "Source",
+    "TableEncoder",
+    "check_output",
+    "like",
+    "open_output",
+    "open_source",
+    "sample",
+    "to_table",
+    "write_table",
+]

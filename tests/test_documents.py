@@ -14,7 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/networks.md", "docs/decisions.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/networks.md", "docs/decisions.md", "docs/tables.md"]
+)
 @pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

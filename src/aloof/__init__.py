@@ -5,7 +5,11 @@ wrong: `DualPriorVAE` and `MaxMinVAE` learn from both.
 
 >>> from aloof import DualPriorVAE
 >>> detector = DualPriorVAE(random_state=0)
+
+Tables of any columns, from a frame or a file: ``aloof.fit(frame, label="fraud")``.
 """
+
+import typing
 
 from aloof._version import __version__
 from aloof.estimators import (
@@ -14,17 +18,37 @@ from aloof.estimators import (
     MaxMinDualPriorVAE,
     MaxMinVAE,
     fit_many,
-    load,
 )
 from aloof.labels import encode_labels
+from aloof.loading import load
+
+if typing.TYPE_CHECKING:
+    from aloof.tabular import TableModel, fit
 
 __all__ = [
     "VAE",
     "DualPriorVAE",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
+    "TableModel",
     "__version__",
     "encode_labels",
+    "fit",
     "fit_many",
     "load",
 ]
+
+# Tables need pyarrow, which the detectors do without.
+_OF_TABLES = ("TableModel", "fit")
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _OF_TABLES:
+        raise AttributeError(f"module 'aloof' has no attribute {name!r}")
+    from aloof import tabular
+
+    return getattr(tabular, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_TABLES})

@@ -29,7 +29,7 @@ from aloof.objectives import gaussian_kl
 from aloof.scoring import RowReader, Scorer
 from aloof.training import Ensemble, Likelihood, Objective, log_likelihood
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "reconstruct"]
 
 # Nodes of the integral over the line; more of them do not change what is named first.
 _NODES = 4
@@ -97,6 +97,24 @@ def explain(scorer: Scorer, rows: RowReader, n_rows: int) -> Explanation:
             array[chunk] = part.mean(0)[:size].reshape(size, *shape).cpu().numpy()
     _close(score, reconstruction, latent)
     return Explanation(reconstruction, latent, score, expected)
+
+
+def reconstruct(scorer: Scorer, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
+    """Return the mean of the members' reconstructions, ``(n, *shape)``.
+
+    Parameters
+    ----------
+    scorer
+        Whose members reconstruct.
+    rows, n_rows
+        As in `Scorer.elbo`. What is returned is in the units of these rows.
+    """
+    likelihood = scorer.objective.likelihood
+    expected = np.empty((n_rows, *rows(slice(0, 1)).shape[1:]))
+    for chunk, x, mean, _ in scorer.encoded(rows, n_rows):
+        output = _reconstructed(likelihood, scorer.ensemble.decoder(mean)).reshape(x.shape)
+        expected[chunk] = output.double().mean(0).float().cpu()[: chunk.stop - chunk.start]
+    return expected
 
 
 def _reconstruction_terms(objective: Objective, x: Tensor, output: Any) -> Tensor:

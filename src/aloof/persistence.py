@@ -28,12 +28,42 @@ from torch import Tensor
 from aloof._version import __version__
 from aloof.exceptions import ModelError
 
-__all__ = ["SCHEMA_VERSION", "check_tensors", "read_model", "versions", "write_model"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "check_place",
+    "check_tensors",
+    "read_model",
+    "versions",
+    "write_model",
+]
 
 SCHEMA_VERSION = 1
 
 _TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
 _EDITABLE = ("threshold",)
+
+
+def check_place(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise `ModelError` where `write_model` would, before any work is done.
+
+    Parameters
+    ----------
+    path
+        The folder to be.
+    force
+        Whether a model that is there may be replaced.
+    """
+    target = Path(os.path.realpath(path))
+    if not _may_replace(target):
+        raise ModelError(
+            f"{target} exists and holds more than an aloof model, so it is left alone. "
+            "Save to a new folder."
+        )
+    if target.exists() and os.listdir(target) and not force:
+        raise ModelError(f"{path} exists. Choose another name, or use force to replace it.")
+    parent = next(parent for parent in target.parents if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ModelError(f"{path} cannot be written: {parent} is no folder to write to.")
 
 
 def write_model(
@@ -51,14 +81,11 @@ def write_model(
     tensors
         The rest.
     """
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    check_place(path, force=True)
     target = Path(os.path.realpath(path))
-    if not _may_replace(target):
-        raise ModelError(
-            f"{target} exists and holds more than an aloof model, so it is left alone. "
-            "Save to a new folder."
-        )
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,10 +104,11 @@ def write_model(
             with (temporary / name).open("rb") as file:
                 os.fsync(file.fileno())
         _put(temporary, target)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # of a full disk safetensors has its own
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(
-            f"The model cannot be written to {target}: {error.strerror or error}. "
-            "Nothing was changed there."
+            f"The model cannot be written to {target}: {reason}. Make room, or save "
+            "elsewhere. Nothing was changed there."
         ) from error
     except (TypeError, ValueError) as error:
         raise ModelError(f"The model cannot be written as JSON: {error}.") from error
@@ -160,7 +188,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ModelError(f"{folder} is not an aloof model: it has no {_MANIFEST}.") from error
+        raise ModelError(
+            f"{folder} is not an aloof model: it has no {_MANIFEST}. Name the folder that a "
+            "model was saved to."
+        ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error
     if not isinstance(content, dict):

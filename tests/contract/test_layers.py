@@ -25,6 +25,7 @@ LAYERS = [
     {"explain"},
     {"estimators"},
     {"tabular"},
+    {"loading"},
     {"baselines"},
     {"report"},
     {"experiments"},
@@ -41,6 +42,7 @@ CORE = {
     "calibration",
     "explain",
     "estimators",
+    "loading",
 }
 BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}
 
@@ -139,7 +141,7 @@ def test_all_names_what_there_is_and_all_there_is() -> None:
 def test_public_names_of_the_package() -> None:
     public = {
         name
-        for name, value in vars(aloof).items()
-        if not name.startswith("_") and not isinstance(value, type(sys))
+        for name in dir(aloof)
+        if not name.startswith("_") and not isinstance(getattr(aloof, name), type(sys))
     }
     assert public == set(aloof.__all__) - {"__version__"}

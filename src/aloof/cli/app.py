@@ -10,11 +10,20 @@ from aloof._version import __version__
 from aloof.cli.bench import bench
 from aloof.cli.data import data
 from aloof.cli.demo import demo
+from aloof.cli.evaluate import evaluate
+from aloof.cli.explain import explain
+from aloof.cli.fit import fit
+from aloof.cli.group import Commands
+from aloof.cli.info import info
+from aloof.cli.report import report
+from aloof.cli.score import score
+from aloof.cli.threshold import threshold
 
 __all__ = ["app"]
 
 app = typer.Typer(
     name="aloof",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -31,7 +40,11 @@ def _version(asked: bool) -> None:
 @app.callback(
     help=(
         "Semi-supervised anomaly detection: lots of mostly normal data, a handful of "
-        "labelled anomalies.\n\nStart with **aloof demo**."
+        "labelled anomalies.\n\n"
+        "From a file to reasons: **aloof fit train.csv --label fraud --out model**, then "
+        "**aloof explain model new.csv**. To see what labels are worth: **aloof demo**.\n\n"
+        "Exit codes: 0 all went well, 1 an error nobody thought of, 2 bad usage or bad input "
+        "(one line says what to do), 130 interrupted."
     )
 )
 def _common(
@@ -39,10 +52,20 @@ def _common(
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks. May stand anywhere on the line.")
+    ] = False,
 ) -> None:
     pass
 
 
+app.command()(fit)
+app.command()(score)
+app.command()(evaluate)
+app.command()(explain)
+app.command()(report)
+app.command()(threshold)
+app.command()(info)
 app.command()(demo)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

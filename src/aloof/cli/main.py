@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from aloof.exceptions import AloofError
-
 __all__ = ["main"]
 
 
@@ -23,5 +21,12 @@ def main() -> None:
         )
     try:
         app()
-    except AloofError as error:
-        sys.exit(f"aloof: {error}")
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        print(
+            f"aloof: {type(error).__name__}: {' '.join(str(error).split())}. This should not "
+            "happen. Add --debug to see where.",
+            file=sys.stderr,
+        )
+        sys.exit(1)

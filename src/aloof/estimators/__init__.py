@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+from torch import Tensor
 
 from aloof.estimators._base import Detector
-from aloof.estimators._saving import restored
+from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
@@ -23,7 +26,9 @@ __all__ = [
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "PyODAdapter",
+    "describe",
     "fit_many",
+    "from_model",
     "load",
 ]
 
@@ -51,7 +56,28 @@ def load(
     device
         Where to score.
     """
-    model = read_model(path)
+    return from_model(path, read_model(path), encoder=encoder, decoder=decoder, device=device)
+
+
+def from_model(
+    path: str | os.PathLike[str],
+    model: tuple[dict[str, Any], dict[str, Tensor]],
+    *,
+    encoder: NetworkFactory | None = None,
+    decoder: NetworkFactory | None = None,
+    device: str = "auto",
+) -> Detector:
+    """Return the detector in a model that was read; see `load`.
+
+    Parameters
+    ----------
+    path
+        Where it was read from, to be named in errors.
+    model
+        Manifest and tensors; `describe` gives those of a fitted detector.
+    encoder, decoder, device
+        As in `load`.
+    """
     name = model[0].get("estimator")
     if not isinstance(name, str) or name not in _ESTIMATORS:
         raise ModelError(f"{os.fspath(path)} holds an unknown estimator, {name!r}.")

@@ -23,7 +23,7 @@ from aloof.estimators._parameters import check_parameters
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.explain import Explanation, explain
+from aloof.explain import Explanation, explain, reconstruct
 from aloof.labels import ANOMALY, read_labels
 from aloof.networks import (
     Architecture,
@@ -189,6 +189,13 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         X = self._validate(X, reset=False)
         found = explain(self._scorer, lambda rows: self.scaling_.transform(X[rows]), len(X))
         return replace(found, expected=self.scaling_.inverse(found.expected))
+
+    def reconstruct(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the mean of the members' reconstructions, in the units of the data."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        rows = reconstruct(self._scorer, lambda rows: self.scaling_.transform(X[rows]), len(X))
+        return self.scaling_.inverse(rows)
 
     def as_pyod(self) -> PyODAdapter:
         """Return a view of this fitted detector with PyOD's names and signs."""

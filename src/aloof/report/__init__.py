@@ -1,4 +1,4 @@
-"""What people look at: pictures of a fitted model."""
+"""What people look at: pictures of a fitted model, and a report about a table."""
 
 from aloof.report.figures import (
     check_drawing,
@@ -7,5 +7,14 @@ from aloof.report.figures import (
     save_figure,
     score_histograms,
 )
+from aloof.report.html import check_report, write_report
 
-__all__ = ["check_drawing", "latent_map", "plot_roc", "save_figure", "score_histograms"]
+__all__ = [
+    "check_drawing",
+    "check_report",
+    "latent_map",
+    "plot_roc",
+    "save_figure",
+    "score_histograms",
+    "write_report",
+]

@@ -79,6 +79,7 @@ def fingerprint(
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -92,8 +93,10 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         save_file(tensors, temporary, metadata)
         os.replace(temporary, path)
-    except OSError as error:
-        raise CheckpointError(f"The checkpoint {path} cannot be written: {error}.") from error
+    except (OSError, SafetensorError) as error:  # of a full disk safetensors has its own
+        raise CheckpointError(
+            f"The checkpoint {path} cannot be written: {error}. Make room, or write elsewhere."
+        ) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

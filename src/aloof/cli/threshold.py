@@ -1,0 +1,59 @@
+"""``aloof threshold``: how many rows a model flags."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from aloof.calibration import Threshold
+from aloof.cli.group import fail
+from aloof.cli.options import Json, Model
+from aloof.tabular import TableModel
+
+__all__ = ["threshold"]
+
+
+def threshold(
+    model: Model,
+    share: Annotated[
+        float | None, typer.Option(help="Share of normal rows to flag, such as 0.01.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="ALERTS/ROWS", help="Alerts, such as 50/10000.")
+    ] = None,
+    fdr: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of false alarms among the flagged rows (false discovery rate), such as "
+            "0.05. Decided over the rows that are scored together."
+        ),
+    ] = None,
+    value: Annotated[
+        float | None, typer.Option(help="Flag anomaly scores above this one.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change how many rows a model flags, or show it. Nothing is trained again.
+
+    Example: **aloof threshold model --budget 50/10000**
+    """
+    fitted = TableModel.load(model, device="cpu")
+    given = {"share": share, "budget": budget, "fdr": fdr, "value": value}
+    if any(part is not None for part in given.values()):
+        try:
+            rule = Threshold(**given)  # type: ignore[arg-type]
+        except ValueError as error:
+            fail(error)
+        fitted.set_threshold(**rule.as_dict())  # type: ignore[arg-type]
+        fitted.save(model)
+    rule, level = fitted.threshold, -float(fitted.detector.offset_)
+    if as_json:
+        typer.echo(json.dumps({"rule": rule.as_dict(), "anomaly_score": level}))
+        return
+    typer.echo(f"{model} flags {rule}.")
+    if rule.fdr is not None:
+        typer.echo(f"No row with an anomaly score below {level:.6g} is ever flagged.")
+    elif rule.value is None:
+        typer.echo(f"These are anomaly scores above {level:.6g}.")

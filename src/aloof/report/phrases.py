@@ -1,0 +1,77 @@
+"""Numbers and values as people write them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from aloof.tabular.words import number_words
+
+__all__ = ["count", "number", "percent", "shown"]
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> count(1200, "row"), count(1, "row"), count(2, "anomaly", "anomalies")
+    ('1,200 rows', '1 row', '2 anomalies')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number with a few digits.
+
+    Examples
+    --------
+    >>> number(0.012345), number(12345.6), number(float("inf"))
+    ('0.0123', '12,346', 'inf')
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 10**digits and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    r"""Return a share in percent; only all is 100 %, and only none is 0 %.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.98765), percent(0.00123), percent(0.99999), percent(1e-9)
+    ('50\xa0%', '98.8\xa0%', '0.12\xa0%', '>\xa099.9\xa0%', '<\xa00.01\xa0%')
+    """
+    value = 100 * float(share)
+    if 0 < value < 0.01:
+        return "<\u00a00.01\u00a0%"
+    if 99.95 <= value < 100:
+        return ">\u00a099.9\u00a0%"
+    text = f"{value:.2f}" if value < 0.995 else f"{value:.1f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "\u00a0%"
+
+
+def shown(value: Any) -> str:
+    """Return a value of a table as text.
+
+    Examples
+    --------
+    >>> shown(3.0), shown(None), shown("Oslo"), shown(float("nan"))
+    ('3', 'missing', 'Oslo', 'missing')
+    """
+    if value is None or value != value:
+        return "missing"
+    if isinstance(value, np.datetime64):
+        return str(value).replace("T", " ")
+    if isinstance(value, np.timedelta64):
+        return str(value.item())
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        return number_words(float(value))
+    return str(value)

@@ -1,0 +1,105 @@
+"""How well scores and decisions agree with labels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.exceptions import LabelError
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+
+__all__ = ["Evaluation", "evaluate_scores"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What labels say about scores and decisions. Unlabelled rows have no say.
+
+    Attributes
+    ----------
+    n_rows, n_anomalies, n_normal, n_unlabelled
+        How many rows there are, and how many have which label.
+    auroc
+        Area under the ROC curve.
+    average_precision
+        Area under the precision-recall curve.
+    threshold
+        The rule that decided, in words.
+    precision
+        Share of anomalies among the labelled rows that were flagged; None if none was.
+    recall
+        Share of the anomalies that were flagged.
+    true_positives, false_positives, true_negatives, false_negatives
+        Anomalies flagged, normal rows flagged, normal rows passed, anomalies passed.
+    """
+
+    n_rows: int
+    n_anomalies: int
+    n_normal: int
+    n_unlabelled: int
+    auroc: float
+    average_precision: float
+    threshold: str
+    precision: float | None
+    recall: float
+    true_positives: int
+    false_positives: int
+    true_negatives: int
+    false_negatives: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return asdict(self)
+
+
+def evaluate_scores(
+    labels: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    flagged: NDArray[np.bool_],
+    *,
+    threshold: str,
+) -> Evaluation:
+    """Compare anomaly scores and decisions with labels.
+
+    Parameters
+    ----------
+    labels
+        1, 0 and -1.
+    scores
+        Anomaly scores.
+    flagged
+        Which rows were called anomalies.
+    threshold
+        What decided, in words.
+    """
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    anomaly, normal = labels == ANOMALY, labels == NORMAL
+    if not anomaly.any() or not normal.any():
+        missing = "normal rows" if anomaly.any() else "anomalies"
+        raise LabelError(
+            f"There are no rows labelled as {missing}, and an evaluation needs both: of "
+            f"{len(labels):,} rows {int(anomaly.sum()):,} are labelled as anomalies, "
+            f"{int(normal.sum()):,} as normal. Rows without a label do not count; write 0 for "
+            "those known to be normal, 1 for anomalies."
+        )
+    known = labels != UNLABELLED
+    hits, alarms = int((flagged & anomaly).sum()), int((flagged & normal).sum())
+    return Evaluation(
+        n_rows=len(labels),
+        n_anomalies=int(anomaly.sum()),
+        n_normal=int(normal.sum()),
+        n_unlabelled=int((~known).sum()),
+        auroc=float(roc_auc_score(anomaly[known], scores[known])),
+        average_precision=float(average_precision_score(anomaly[known], scores[known])),
+        threshold=threshold,
+        precision=hits / (hits + alarms) if hits + alarms else None,
+        recall=hits / int(anomaly.sum()),
+        true_positives=hits,
+        false_positives=alarms,
+        true_negatives=int(normal.sum()) - alarms,
+        false_negatives=int(anomaly.sum()) - hits,
+    )

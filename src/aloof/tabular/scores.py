@@ -1,0 +1,228 @@
+"""Scores of rows that come in parts, and what can be said of them when all are known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from aloof.calibration import count_p_values, false_discovery_level_from_counts, p_values
+from aloof.exceptions import TableError
+from aloof.tabular.labelling import check_column
+from aloof.tabular.model import TableModel
+
+__all__ = ["PartScores", "Verdict"]
+
+_SCORE, _P, _FLAG = "anomaly_score", "p_value", "is_anomaly"
+
+# To recognise a model by its scores: so many random rows.
+_PROBES = 64
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all rows together decide.
+
+    Attributes
+    ----------
+    schema
+        Names and types of the columns of the result.
+    p_level
+        For a false discovery rate: the largest p-value of an anomaly, or None if there is no
+        anomaly.
+    """
+
+    schema: pa.Schema
+    p_level: float | None = None
+
+
+@dataclass(frozen=True)
+class PartScores:
+    """How rows are scored part by part.
+
+    A part has the columns that are kept, the anomaly score, and reasons for the rows that may
+    turn out to be anomalies.
+
+    Attributes
+    ----------
+    model
+        What scores.
+    keep
+        The columns to copy.
+    reasons
+        How many reasons to give.
+    """
+
+    model: TableModel
+    keep: tuple[str, ...]
+    reasons: int
+
+    @property
+    def columns(self) -> list[str]:
+        """Which columns have to be read."""
+        return list(dict.fromkeys([*self.keep, *self.model.columns]))
+
+    @cached_property
+    def reason_names(self) -> list[str]:
+        """The columns of reasons: there are no more reasons than columns."""
+        n = min(self.reasons, len(self.model.columns))
+        return [f"reason_{place + 1}" for place in range(n)]
+
+    def check(self, names: Sequence[str], warn: Callable[[str], None]) -> None:
+        """Raise where a table with columns of these names cannot be scored.
+
+        Parameters
+        ----------
+        names
+            All columns of the table.
+        warn
+            Called with words about columns that the model does not know.
+        """
+        for name in self.keep:
+            check_column(name, names, "id" if name == self.model.id else "output")
+            if name in (_SCORE, _P, _FLAG, *self.reason_names):
+                raise TableError(
+                    f"Column {name!r} cannot be kept: the scores have a column of that name. "
+                    "Rename it."
+                )
+        known = [name for name in names if name not in self.keep or name in self.model.columns]
+        self.model.encode(pa.table({name: pa.nulls(0) for name in known}), warn=warn)
+
+    def score(self, batch: pa.RecordBatch, warn: Callable[[str], None]) -> pa.Table:
+        """Return the part that belongs to a batch of rows."""
+        table = pa.Table.from_batches([batch])
+        used = table.select(list(self.model.columns))
+        encoded = self.model.encode(used, warn=warn)
+        scores = self.model.detector.anomaly_score(encoded)
+        columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}
+        columns[_SCORE] = scores
+        words = np.full((len(scores), len(self.reason_names)), None, dtype=object)
+        may_be = np.flatnonzero(self._candidates(scores))
+        if self.reason_names and len(may_be):
+            found = self.model.explain_encoded(encoded[may_be], used.take(pa.array(may_be)))
+            told = found.reasons(len(self.reason_names))
+            for row, reasons in zip(may_be, told, strict=True):
+                words[row, : len(reasons)] = reasons
+        for name, column in zip(self.reason_names, words.T, strict=True):
+            columns[name] = pa.array(column, pa.string())
+        return pa.table(columns)
+
+    def verdict(self, parts: Iterable[pa.Table]) -> Verdict:
+        """Decide over all parts; reads them once, one at a time."""
+        fdr, calibration = self.model.threshold.fdr, self._calibration
+        counts = np.zeros(1 if calibration is None else len(calibration) + 1, np.int64)
+        kept: list[pa.Schema] = []
+        for part in parts:
+            schema = part.select(self.keep).schema
+            if schema not in kept:
+                kept.append(schema)
+            if fdr is not None and calibration is not None:
+                counts += count_p_values(calibration, _array(part[_SCORE]))
+        level = None if fdr is None else false_discovery_level_from_counts(counts, fdr)
+        return Verdict(self.schema(_common(kept)), level)
+
+    def schema(self, kept: Iterable[pa.Field]) -> pa.Schema:
+        """Return the columns of the result, given those that are kept."""
+        p_value = [] if self._calibration is None else [pa.field(_P, pa.float64())]
+        return pa.schema(
+            [
+                *kept,
+                pa.field(_SCORE, pa.float64()),
+                *p_value,
+                pa.field(_FLAG, pa.bool_()),
+                *(pa.field(name, pa.string()) for name in self.reason_names),
+            ]
+        )
+
+    def settle(self, part: pa.Table, verdict: Verdict) -> pa.Table:
+        """Return the rows of a part as they are written."""
+        scores = _array(part[_SCORE])
+        columns: dict[str, Any] = {
+            name: part[name].cast(verdict.schema.field(name).type) for name in self.keep
+        }
+        columns[_SCORE] = scores
+        if self._calibration is not None:
+            columns[_P] = p_values(self._calibration, scores)
+        if self.model.threshold.fdr is None:
+            flagged = self.model.decide(scores)
+        else:
+            flagged = columns[_P] <= (-1.0 if verdict.p_level is None else verdict.p_level)
+        columns[_FLAG] = flagged
+        mask, none = pa.array(flagged), pa.scalar(None, pa.string())
+        for name in self.reason_names:
+            columns[name] = pc.if_else(mask, part[name], none)
+        return pa.table(columns, schema=verdict.schema)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Return what a part depends on besides the rows, by a word for people."""
+        model, detector = self.model, self.model.detector
+        probes = np.random.default_rng(0).standard_normal((_PROBES, model.encoder.n_features))
+        numbers = [detector.anomaly_score(probes)]
+        if self._calibration is not None:
+            numbers.append(self._calibration)
+        digest = hashlib.sha256(np.concatenate(numbers).tobytes())
+        digest.update(json.dumps(model.encoder.state(), sort_keys=True).encode())
+        return {
+            "model": digest.hexdigest(),
+            "threshold": json.dumps([model.threshold.as_dict(), float(detector.offset_)]),
+            "choice of columns": json.dumps(self.keep),
+            "number of reasons": str(self.reasons),
+        }
+
+    @property
+    def _calibration(self) -> NDArray[np.float64] | None:
+        return self.model.detector.calibration_scores_
+
+    def _candidates(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the rows that may be anomalies, whatever the other rows are."""
+        fdr = self.model.threshold.fdr
+        if fdr is None:
+            return self.model.decide(scores)
+        assert self._calibration is not None  # or there would be no such rule
+        # Benjamini-Hochberg never rejects above its target.
+        candidates: NDArray[np.bool_] = p_values(self._calibration, scores) <= fdr
+        return candidates
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = column.to_numpy()
+    return values
+
+
+def _writable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in a type that all formats can be written with."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_decimal(kind)
+    ):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise TableError(
+            f"Column {name!r} cannot be kept: it holds values of type {kind}."
+        ) from error
+
+
+def _common(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return types that hold the columns of all parts: text where nothing else does."""
+    try:
+        return pa.unify_schemas(list(schemas), promote_options="permissive")
+    except pa.ArrowException:
+        return pa.schema([(name, pa.string()) for name in schemas[0].names])

@@ -1,10 +1,11 @@
 """Why a row has its score: what each feature contributes to it.
 
-The reconstruction term is a sum over features by nature. The weighted KL divergence is not:
-it is shared out among the features that pushed the row's latent code away from the prior,
-by integrated gradients [1]_ along the line from each member's most normal row (what it
-decodes from the prior's mean) to the row in question. Features that pulled the code back get
-nothing, so no part of the divergence is negative, and the parts add up to it.
+The reconstruction term is a sum over features by nature. The weighted KL divergence, and what
+leaning towards labelled anomalies adds to it, is not: it is shared out among the features that
+pushed the row's latent code away from the prior, by integrated gradients [1]_ along the line
+from each member's most normal row (what it decodes from the prior's mean) to the row in
+question. Features that pulled the code back get nothing, so no part of the divergence is
+negative, and the parts add up to it.
 
 References
 ----------
@@ -25,9 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.objectives import gaussian_kl
 from aloof.scoring import RowReader, Scorer
-from aloof.training import Ensemble, Likelihood, Objective, log_likelihood
+from aloof.training import Likelihood, Objective, log_likelihood
 
 __all__ = ["Explanation", "explain", "reconstruct"]
 
@@ -78,19 +78,19 @@ def explain(scorer: Scorer, rows: RowReader, n_rows: int) -> Explanation:
     scorer
         What gives the scores.
     rows, n_rows
-        As in `Scorer.elbo`. What is expected is in the units of these rows.
+        As in `Scorer.score`. What is expected is in the units of these rows.
     """
     ensemble, objective = scorer.ensemble, scorer.objective
-    score = -scorer.elbo(rows, n_rows)
+    score = -scorer.score(rows, n_rows)
     shape = rows(slice(0, 1)).shape[1:]
     reconstruction, latent, expected = (np.empty((n_rows, *shape)) for _ in range(3))
     for chunk, x, mean, log_var in scorer.encoded(rows, n_rows):
         size = chunk.stop - chunk.start
         output = ensemble.decoder(mean)
-        divergence = objective.beta_kl * gaussian_kl(mean, log_var).double()
+        divergence = scorer.divergence(mean, log_var).double()
         parts = (
             _reconstruction_terms(objective, x, output),
-            _pushing(ensemble, objective.likelihood, x, mean) * divergence.unsqueeze(-1),
+            _pushing(scorer, x, mean) * divergence.unsqueeze(-1),
             _reconstructed(objective.likelihood, output).double().flatten(2).float(),
         )
         for array, part in zip((reconstruction, latent, expected), parts, strict=True):
@@ -107,7 +107,7 @@ def reconstruct(scorer: Scorer, rows: RowReader, n_rows: int) -> NDArray[np.floa
     scorer
         Whose members reconstruct.
     rows, n_rows
-        As in `Scorer.elbo`. What is returned is in the units of these rows.
+        As in `Scorer.score`. What is returned is in the units of these rows.
     """
     likelihood = scorer.objective.likelihood
     expected = np.empty((n_rows, *rows(slice(0, 1)).shape[1:]))
@@ -139,16 +139,19 @@ def _reconstructed(likelihood: Likelihood, output: Any) -> Tensor:
     return torch.sigmoid(output) if likelihood == "bernoulli" else output
 
 
-def _pushing(ensemble: Ensemble, likelihood: Likelihood, x: Tensor, mean: Tensor) -> Tensor:
+def _pushing(scorer: Scorer, x: Tensor, mean: Tensor) -> Tensor:
     """Return which share of the divergence is each feature's, ``(members, rows, d)``."""
-    origin = _reconstructed(likelihood, ensemble.decoder(torch.zeros_like(mean)))
+    ensemble = scorer.ensemble
+    origin = _reconstructed(
+        scorer.objective.likelihood, ensemble.decoder(torch.zeros_like(mean))
+    )
     step = x - origin.reshape(x.shape)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     slope = torch.zeros_like(x)
     for node, weight in zip(0.5 + 0.5 * nodes, weights, strict=True):
         with _gradients(x.device):
             point = (x - (1.0 - node) * step).requires_grad_()
-            divergence = gaussian_kl(*ensemble.encode([point]))
+            divergence = scorer.divergence(*ensemble.encode([point]))
             slope += weight * torch.autograd.grad(divergence.sum(), point)[0]
     push = (slope * step).flatten(2).double().clamp(min=0.0)
     total = push.sum(-1, keepdim=True)

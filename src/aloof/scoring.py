@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.objectives import elbo
+from aloof.lean import Lean
+from aloof.objectives import gaussian_kl
 from aloof.training import Ensemble, Objective, log_likelihood
 
 __all__ = ["RowReader", "Scorer"]
@@ -39,6 +40,8 @@ class Scorer:
         Where to compute.
     dtype
         The networks' dtype while scoring.
+    lean
+        What leaning towards the anomalies' prior costs; None: nothing.
 
     Attributes
     ----------
@@ -55,15 +58,17 @@ class Scorer:
         *,
         device: torch.device,
         dtype: torch.dtype,
+        lean: Lean | None = None,
     ) -> None:
         wide = dtype if device.type != "mps" else torch.float32
         self.ensemble = ensemble.to(device, wide)
         self.objective = objective
+        self._lean = lean
         self._device = device
         self._dtype = wide
 
-    def elbo(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
-        """Return the mean over members of each row's ELBO.
+    def score(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
+        """Return how normal each row is: the mean over members of ELBO less lean.
 
         Parameters
         ----------
@@ -76,10 +81,26 @@ class Scorer:
         for chunk, x, mean, log_var in self.encoded(rows, n_rows):
             output = self.ensemble.decoder(mean)
             likelihood = log_likelihood(self.objective, x, output)
-            bound = elbo(likelihood, mean, log_var, beta=self.objective.beta_kl)
-            average = bound.cpu().double().mean(0)[: chunk.stop - chunk.start]
+            score = likelihood - self.divergence(mean, log_var)
+            average = score.cpu().double().mean(0)[: chunk.stop - chunk.start]
             scores[chunk] = average.float().numpy()
         return scores
+
+    def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
+        """Return what codes are charged for where they lie, ``(members, rows)``."""
+        weighted = self.objective.beta_kl * gaussian_kl(mean, log_var)
+        return weighted if self._lean is None else weighted + self._lean.charge(mean)
+
+    def measure_lean(self, rows: RowReader, n_rows: int) -> Lean:
+        """Learn from normal rows what leaning towards the anomalies' prior is worth."""
+        means, scores = [], []
+        for chunk, x, mean, log_var in self.encoded(rows, n_rows):
+            size = chunk.stop - chunk.start
+            likelihood = log_likelihood(self.objective, x, self.ensemble.decoder(mean))
+            score = self.objective.beta_kl * gaussian_kl(mean, log_var) - likelihood
+            means.append(mean[:, :size].cpu().double())
+            scores.append(score[:, :size].cpu().double())
+        return Lean.measure(torch.cat(means, 1), torch.cat(scores, 1), self.objective.alpha)
 
     def latent(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
         """Return the posterior means, ``(members, n_rows, latent_dim)``."""

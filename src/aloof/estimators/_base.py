@@ -25,6 +25,7 @@ from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
 from aloof.explain import Explanation, explain, reconstruct
 from aloof.labels import ANOMALY, read_labels
+from aloof.lean import Lean
 from aloof.networks import (
     Architecture,
     MLPDecoder,
@@ -58,6 +59,9 @@ _FEWEST_TO_HOLD_OUT = 10
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
+
+# Rows to measure the spread of codes with.
+_ENOUGH_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return how normal each row is: the mean of the members' ELBOs.
+        """Return how normal each row is: the mean of the members' scores.
 
         Higher is more normal, as in scikit-learn; `anomaly_score` is the opposite. The score
         of a row depends on that row alone and is the same in every call.
@@ -286,7 +290,12 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self.n_iter_ = len(result.history["loss"])
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
+        self._lean: Lean | None = None
         self._scorer = self._make_scorer()
+        if self._leans(task.problem):
+            rows = task.rows.numpy()[task.usual[:: -(-len(task.usual) // _ENOUGH_ROWS)]]
+            self._lean = self._scorer.measure_lean(lambda chunk: rows[chunk], len(rows))
+            self._scorer = self._make_scorer()
         self.training_scores_ = -self._score_samples(task.X)
         self.calibration_scores_ = None
         self._usual = task.usual
@@ -304,6 +313,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self._fitted_objective,
             device=self.device_,
             dtype=self._scoring_dtype,
+            lean=self._lean,
         )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
@@ -330,7 +340,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         return checked
 
     def _score_samples(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        return self._scorer.elbo(lambda rows: self.scaling_.transform(X[rows]), len(X))
+        return self._scorer.score(lambda rows: self.scaling_.transform(X[rows]), len(X))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -405,6 +415,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             validation_normal=held_usual,
             validation_anomaly=held_anomalies,
         )
+
+    def _leans(self, problem: Problem) -> bool:
+        """Whether the score has a direction that leads to anomalies."""
+        return False
 
     def _warn_without_anomalies(self, problem: Problem) -> None:
         """Say so where a method that uses labelled anomalies has none."""

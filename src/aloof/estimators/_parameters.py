@@ -70,6 +70,7 @@ _CHECKS: dict[str, _Check] = {
         "a tuple of ints >= 1",
     ),
     "latent_dim": _integer(1),
+    "lean": _BOOLEAN,
     "learning_rate": _real(0, above=True),
     "likelihood": _one_of(LIKELIHOODS),
     "lr_schedule": _one_of(get_args(LearningRateSchedule)),

@@ -16,6 +16,7 @@ from aloof.calibration import Threshold
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import Standardizer
 from aloof.exceptions import ModelError
+from aloof.lean import Lean
 from aloof.networks import NetworkFactory
 from aloof.persistence import check_tensors, versions
 from aloof.training import Ensemble, resolve_device
@@ -61,6 +62,9 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
     tensors["training_usual"] = torch.from_numpy(detector._usual)
+    if detector._lean is not None:
+        tensors["lean.center"] = detector._lean.center
+        tensors["lean.cost"] = detector._lean.cost
     if detector.calibration_scores_ is not None:
         tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
     tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
@@ -145,6 +149,7 @@ def _fill(
     check_tensors(ensemble.state(), parts["network"], folder)
     ensemble.load(parts["network"])
     detector._ensemble = ensemble.select(slice(None))
+    detector._lean = Lean(**parts["lean"]) if "lean" in parts else None
     detector._remember_parameters()
     detector._scorer = detector._make_scorer()
     if not np.allclose(_probe(detector), manifest["probe"], rtol=1e-3, atol=1e-5):
@@ -191,7 +196,7 @@ def _decide(detector: Detector, manifest: dict[str, Any], folder: str) -> None:
 def _probe(detector: Detector) -> NDArray[np.float64]:
     """Return scores of two fixed rows, to recognise the networks by."""
     rows = np.stack([np.zeros(detector.shape_), np.ones(detector.shape_)])
-    return detector._scorer.elbo(lambda chunk: rows[chunk], 2)
+    return detector._scorer.score(lambda chunk: rows[chunk], 2)
 
 
 def _plain(value: Any) -> Any:

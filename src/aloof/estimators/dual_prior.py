@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from aloof.estimators._labelled import LabelledDetector
-from aloof.training import Method, Objective
+from aloof.training import Method, Objective, Problem
 
 __all__ = ["DualPriorVAE"]
 
@@ -16,13 +16,16 @@ class DualPriorVAE(LabelledDetector):
     r"""Semi-supervised anomaly detection with the dual-prior VAE (DP-VAE).
 
     Normal rows are drawn to the prior :math:`N(0, I)`, labelled anomalies to
-    :math:`N(\alpha 1, I)`, through one encoder. Scores use the normal prior alone, so that
-    what is unlike both is an anomaly, too.
+    :math:`N(\alpha 1, I)`, through one encoder. What is unlike both is an anomaly, too: scores
+    start from the normal prior alone.
 
     Parameters
     ----------
     alpha
         Where the anomalies' prior lies, on every latent axis.
+    lean
+        Also charge a row for how far its latent code leans towards that prior, compared with
+        normal rows; see `aloof.lean`. False: the score is the ELBO, as in the paper.
     gamma
         Weight of the anomalies' loss.
     jitter
@@ -63,8 +66,14 @@ class DualPriorVAE(LabelledDetector):
     """
 
     alpha: float = 10.0
+    lean: bool = True
 
     method: ClassVar[Method] = "dp"
 
     def _objective(self) -> Objective:
         return replace(super()._objective(), alpha=self.alpha)
+
+    def _leans(self, problem: Problem) -> bool:
+        # An encoder that never saw an anomaly has learned no direction.
+        taught = problem.uses_anomalies and not self.separate_encoder
+        return self.lean and taught and self.alpha != 0

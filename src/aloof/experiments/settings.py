@@ -103,7 +103,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
             "separate_encoder": False,
         }
     if "dp" in method:
-        chosen |= {"alpha": row.alpha}
+        chosen |= {"alpha": row.alpha, "lean": False}
     if "mml" in method:
         chosen |= {"beta_cubo": row.beta_cubo, "repulsion": "exp", "n_samples": 1}
     return chosen

@@ -50,8 +50,8 @@ def run_plan(
 ) -> list[Mapping[str, Any]]:
     """Run what the folder does not hold yet, and return the record of every case.
 
-    All seeds of one of our methods on one data set are one stacked run; other systems run
-    one by one. Cases that failed before are tried again. Whenever this is interrupted, the
+    All seeds of our methods on one data set are one stacked run with one warm-up; other
+    systems run one by one. Cases that failed before are tried again. Whenever this is interrupted, the
     folder holds everything that was done, and calling it again does the rest.
 
     Parameters
@@ -135,18 +135,22 @@ def _jobs(plan: Plan, cases: Sequence[Case], device: str) -> tuple[list[Job], li
     """Return jobs of our methods, a stack each, and jobs of the others; large data first."""
     groups: dict[tuple[Any, ...], list[Case]] = {}
     for case in cases:
-        key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p, case.system)
-        if not case.system.ours:
-            key += (case.seed,)
+        key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
+        # Our methods are fitted together: they share the warm-up.
+        key += (
+            (case.setting, case.variant) if case.system.ours else (case.method, case.seed)
+        )
         groups.setdefault(key, []).append(case)
     ours: list[Job] = []
     others: list[Job] = []
     for group in groups.values():
         first = group[0]
-        label = f"{first.dataset} {first.system.label}"
+        systems = dict.fromkeys(case.system.label for case in group)
+        n_seeds = len(group) // len(systems)
+        label = f"{first.dataset} {', '.join(systems)}"
         if len(plan.experiment.conditions) > 1:
             label += f", gamma_l {first.gamma_l:g}, gamma_p {first.gamma_p:g}"
-        label += f", {len(group)} seeds" if len(group) > 1 else f", seed {first.seed}"
+        label += f", {n_seeds} seeds" if n_seeds > 1 else f", seed {first.seed}"
         job = Job(label, tuple(group), partial(_trials, plan, tuple(group), device))
         (ours if first.system.ours else others).append(job)
     for found in (ours, others):

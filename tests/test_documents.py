@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/networks.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/networks.md", "docs/planning.md"])
 @pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,7 @@
     ├── ModelError (ValueError)         a model folder that cannot be read or written
     ├── CheckpointError (ValueError)    a checkpoint of another fit
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
+    ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
     LabelWarning (UserWarning)          labels that look odd but can be used
@@ -30,6 +31,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NetworkError",
+    "PlanningError",
 ]
 
 
@@ -67,6 +69,10 @@ class CheckpointError(AloofError, ValueError):
 
 class DatasetError(AloofError, ValueError):
     """A data set that is unknown, cannot be had, or is not what it should be."""
+
+
+class PlanningError(AloofError, ValueError):
+    """A world that nobody can plan in, or one that does not fit a model."""
 
 
 class MissingExtraError(AloofError, ImportError):

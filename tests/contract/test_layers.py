@@ -23,6 +23,7 @@ LAYERS = [
     {"training"},
     {"scoring", "persistence"},
     {"estimators"},
+    {"planning"},
     {"baselines"},
     {"report"},
     {"experiments"},

@@ -10,6 +10,7 @@ from aloof._version import __version__
 from aloof.cli.bench import bench
 from aloof.cli.data import data
 from aloof.cli.demo import demo
+from aloof.cli.planning import planning
 
 __all__ = ["app"]
 
@@ -44,5 +45,6 @@ def _common(
 
 
 app.command()(demo)
+bench.command("planning")(planning)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

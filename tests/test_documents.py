@@ -15,7 +15,14 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/networks.md", "docs/decisions.md", "docs/tables.md"]
+    "name",
+    [
+        "README.md",
+        "docs/networks.md",
+        "docs/decisions.md",
+        "docs/tables.md",
+        "docs/planning.md",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
 def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

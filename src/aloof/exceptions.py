@@ -12,6 +12,7 @@
     ├── CheckpointError (ValueError)    a checkpoint of another fit
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
+    ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
     CalibrationWarning (UserWarning)    too few calibration rows for what was asked for
@@ -34,6 +35,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NetworkError",
+    "PlanningError",
     "TableError",
     "TableWarning",
 ]
@@ -77,6 +79,10 @@ class DatasetError(AloofError, ValueError):
 
 class TableError(AloofError, ValueError):
     """A table that cannot be read or does not fit the model."""
+
+
+class PlanningError(AloofError, ValueError):
+    """A world that nobody can plan in, or one that does not fit a model."""
 
 
 class MissingExtraError(AloofError, ImportError):

@@ -26,6 +26,7 @@ LAYERS = [
     {"estimators"},
     {"tabular"},
     {"loading"},
+    {"planning"},
     {"baselines"},
     {"report"},
     {"experiments"},

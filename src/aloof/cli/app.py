@@ -15,6 +15,7 @@ from aloof.cli.explain import explain
 from aloof.cli.fit import fit
 from aloof.cli.group import Commands
 from aloof.cli.info import info
+from aloof.cli.planning import planning
 from aloof.cli.report import report
 from aloof.cli.score import score
 from aloof.cli.threshold import threshold
@@ -67,5 +68,6 @@ app.command()(report)
 app.command()(threshold)
 app.command()(info)
 app.command()(demo)
+bench.command("planning")(planning)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

@@ -89,8 +89,8 @@ def _odds(
     """Compare anomaly detectors on the ODDS data sets.
 
     Every method sees the same rows: a random 60:40 split for each seed, with a share gamma-l
-    of labelled anomalies among the training rows. All seeds of one of our methods on one
-    data set train as one stack; other systems run one by one.
+    of labelled anomalies among the training rows. All seeds of our methods on one data set
+    train as one run with one warm-up; other systems run one by one.
 
     Writes records.jsonl, splits.json, table.md, table.csv, plot.png and manifest.json. Stop
     it whenever you like: the same command continues, and runs again only what failed or what

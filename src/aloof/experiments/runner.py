@@ -51,8 +51,8 @@ def run_plan(
     """Run what the folder does not hold yet, and return the record of every case.
 
     All seeds of our methods on one data set are one stacked run with one warm-up; other
-    systems run one by one. Cases that failed before are tried again. Whenever this is interrupted, the
-    folder holds everything that was done, and calling it again does the rest.
+    systems run one by one. Cases that failed before are tried again. Whenever this is
+    interrupted, the folder holds everything that was done, and calling it again does the rest.
 
     Parameters
     ----------
@@ -137,9 +137,7 @@ def _jobs(plan: Plan, cases: Sequence[Case], device: str) -> tuple[list[Job], li
     for case in cases:
         key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
         # Our methods are fitted together: they share the warm-up.
-        key += (
-            (case.setting, case.variant) if case.system.ours else (case.method, case.seed)
-        )
+        key += (case.setting, case.variant) if case.system.ours else (case.method, case.seed)
         groups.setdefault(key, []).append(case)
     ours: list[Job] = []
     others: list[Job] = []

@@ -21,6 +21,7 @@ such networks is then one module with stacked parameters, the fastest way there 
 the networks here keep that promise.
 """
 
+from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
 from aloof.networks.conv import ConvDecoder, ConvEncoder
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
@@ -32,6 +33,8 @@ from aloof.networks.protocol import (
 
 __all__ = [
     "Architecture",
+    "ConditionalMLPDecoder",
+    "ConditionalMLPEncoder",
     "ConvDecoder",
     "ConvEncoder",
     "Linear",

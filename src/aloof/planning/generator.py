@@ -1,0 +1,199 @@
+"""A trained conditional VAE: it proposes states for a world, and judges them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.exceptions import ModelError, PlanningError
+from aloof.networks import Architecture, ConditionalMLPDecoder, ConditionalMLPEncoder
+from aloof.objectives import elbo
+from aloof.persistence import check_tensors, read_model, versions, write_model
+from aloof.planning.solving import STATE_DIM
+from aloof.planning.worlds import World
+from aloof.training import Ensemble, Objective, log_likelihood, resolve_device
+
+__all__ = ["NetworkConfig", "StateGenerator", "scale_ends", "scale_states", "unscale_states"]
+
+_SPEED = 0.25  # the unit of velocities; that of positions is a cell
+_ROUNDS = 8  # of drawing, before states that were refused are taken
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The networks of the paper's experiment.
+
+    Attributes
+    ----------
+    hidden
+        Widths of the hidden layers.
+    dropout
+        In training.
+    latent_dim
+        Size of the latent space.
+    """
+
+    hidden: tuple[int, ...] = (512, 512)
+    dropout: float = 0.5
+    latent_dim: int = 256
+
+    def architecture(self, size: int) -> Architecture:
+        """Return what makes networks for grids of `size` cells a side."""
+        sizes = (STATE_DIM, size * size + 4, self.latent_dim)
+        options: dict[str, Any] = {"hidden": self.hidden, "dropout": self.dropout}
+        return Architecture(
+            encoder=partial(ConditionalMLPEncoder, *sizes, **options),
+            decoder=partial(ConditionalMLPDecoder, *sizes, **options),
+            latent_dim=self.latent_dim,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StateGenerator:
+    """Proposes states for a world it has not seen; made by `train_generator`.
+
+    Attributes
+    ----------
+    ensemble
+        The networks, one member.
+    size
+        Cells a side of the grids it was trained on.
+    objective, networks
+        How it was trained.
+    threshold
+        Anomaly score above which a state is refused by `draw` with ``screen=True``.
+    device
+        Where to compute.
+    """
+
+    ensemble: Ensemble
+    size: int
+    objective: Objective
+    networks: NetworkConfig
+    threshold: float
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def draw(
+        self, world: World, n: int, *, seed: int = 0, screen: bool = False
+    ) -> NDArray[np.float64]:
+        """Return `n` states ``(n, 4)``: codes from the prior, decoded for the world.
+
+        Parameters
+        ----------
+        world
+            Its grid must have the size of those in training.
+        n
+            How many.
+        seed
+            One seed, one answer.
+        screen
+            Let the model judge its own states: those it takes for anomalies are drawn again.
+            Collisions are not looked up; this is all the model knows.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        if not screen:
+            return self._decode(world, n, generator)
+        kept: list[NDArray[np.float64]] = []
+        refused: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        for _ in range(_ROUNDS):
+            states = self._decode(world, max(n, 32), generator)
+            scores = self.anomaly_score(world, states)
+            kept.append(states[scores <= self.threshold])
+            refused.append((scores[scores > self.threshold], states[scores > self.threshold]))
+            if sum(map(len, kept)) >= n:
+                return np.concatenate(kept)[:n]
+        # The model likes hardly anything here; the best of the rest fill the list.
+        scores, states = (np.concatenate(part) for part in zip(*refused, strict=True))
+        return np.concatenate([*kept, states[np.argsort(scores, kind="stable")]])[:n]
+
+    def anomaly_score(self, world: World, states: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how little each state belongs to a trajectory; higher = worse.
+
+        Minus the evidence lower bound at the posterior mean.
+        """
+        rows = torch.from_numpy(scale_states(states, self.size)).to(self.device)
+        return self._score([rows, *self._context(world, len(rows))])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model folder: weights and settings, no code."""
+        manifest = {
+            "kind": "planning",
+            "size": self.size,
+            "objective": asdict(self.objective),
+            "networks": asdict(self.networks),
+            "threshold": self.threshold,
+            "versions": versions(),
+        }
+        write_model(path, manifest, self.ensemble.state())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> StateGenerator:
+        """Read what `save` wrote."""
+        manifest, tensors = read_model(path)
+        if manifest.get("kind") != "planning":
+            raise ModelError(f"{path} holds a model, but not one that proposes states.")
+        options = manifest["networks"]
+        networks = NetworkConfig(**{**options, "hidden": tuple(options["hidden"])})
+        size, place = int(manifest["size"]), resolve_device(device)
+        example = [
+            torch.zeros(2, STATE_DIM),
+            torch.zeros(2, size * size, dtype=torch.uint8),
+            torch.zeros(2, 4),
+        ]
+        ensemble = Ensemble.build(networks.architecture(size), [0], example, device=place)
+        check_tensors(ensemble.state(), tensors, path)
+        ensemble.load(tensors)
+        objective = Objective(**manifest["objective"])
+        return cls(ensemble, size, objective, networks, float(manifest["threshold"]), place)
+
+    def _decode(self, world: World, n: int, generator: torch.Generator) -> NDArray[np.float64]:
+        z = torch.randn(1, n, self.networks.latent_dim, generator=generator).to(self.device)
+        context = [part[None] for part in self._context(world, n)]
+        with torch.no_grad():
+            states = self.ensemble.decoder(z, *context)[0]
+        return unscale_states(states.double().cpu().numpy(), self.size)
+
+    def _context(self, world: World, n: int) -> list[Tensor]:
+        if world.size != self.size:
+            raise PlanningError(
+                f"The model was trained on grids of {self.size} x {self.size} cells; this "
+                f"world has {world.size} x {world.size}. Make the world's grid anew in that "
+                "size, or train a model for this one."
+            )
+        grid = torch.from_numpy(world.grid.ravel().astype(np.uint8))
+        ends = torch.from_numpy(scale_ends(np.array([[*world.start, *world.goal]])))
+        return [part.expand(n, -1).to(self.device) for part in (grid[None], ends)]
+
+    def _score(self, rows: list[Tensor]) -> NDArray[np.float64]:
+        """Score scaled rows; at the posterior mean, so that nothing is random."""
+        stacked = [part[None] for part in rows]
+        with torch.no_grad():
+            mean, log_var = self.ensemble.encode(stacked)
+            output = self.ensemble.decoder(mean, *stacked[1:])
+            likelihood = log_likelihood(self.objective, stacked[0], output)
+            bound = elbo(likelihood, mean, log_var, beta=self.objective.beta_kl)[0]
+        scores: NDArray[np.float64] = (-bound).double().cpu().numpy()
+        return scores
+
+
+def scale_states(states: NDArray[Any], size: int) -> NDArray[np.float32]:
+    """Return states in the units of the networks: cells from the middle, quarters of speed."""
+    position = (states[:, :2] - 0.5) * size
+    return np.concatenate([position, states[:, 2:] / _SPEED], 1).astype(np.float32)
+
+
+def unscale_states(rows: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Undo `scale_states`."""
+    return np.concatenate([rows[:, :2] / size + 0.5, rows[:, 2:] * _SPEED], 1)
+
+
+def scale_ends(ends: NDArray[Any]) -> NDArray[np.float32]:
+    """Return starts and goals as networks like them, between -2 and 2."""
+    return ((ends - 0.5) * 4).astype(np.float32)

@@ -1,0 +1,132 @@
+"""``aloof bench planning`` as a user types it, in worlds that take no time."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from aloof.cli.app import app
+
+pytest.importorskip("ompl")
+
+EXPERIMENT = """
+n_train = 6
+n_worlds = 4
+methods = ["vae", "dp"]
+counts = [4, 24]
+size = 8
+n_walls = 1
+max_epochs = 2
+hidden = [8]
+dropout = 0.1
+latent_dim = 2
+n_states = 16
+"""
+FILES = {
+    "curves.png",
+    "figure.png",
+    "manifest.json",
+    "models",
+    "records.jsonl",
+    "table.csv",
+    "table.md",
+}
+
+
+def bench(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["bench", "planning", *map(str, arguments)])
+
+
+@pytest.fixture(autouse=True)
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "small.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def run(experiment: Path, out: Path, *more: object) -> Result:
+    return bench(
+        "--experiment", experiment, "--jobs", 1, "--device", "cpu", "--out", out, *more
+    )
+
+
+def test_from_start_to_end_and_again(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    result = run(experiment, out)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in out.iterdir()} == FILES
+    assert result.stderr == ""
+    for text in ("uniform", "DP-VAE, screened", "in collision", "Success of PRM*"):
+        assert text in result.stdout
+    table = (out / "table.md").read_text()
+    assert "4 unseen worlds" in table
+    with (out / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5 * 4 * 2  # samplers, worlds, counts
+    for name in ("figure.png", "curves.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+
+    # A run that was cut off in the middle of a line does the rest, and no more.
+    records = (out / "records.jsonl").read_text()
+    cut = records[: len(records) // 2]
+    (out / "records.jsonl").write_text(cut)
+    monkeypatch.setattr("aloof.experiments.planning.train_generator", None)  # not again
+    again = run(experiment, out, "--json")
+    assert again.exit_code == 0, again.output
+    kept = cut[: cut.rfind("\n") + 1]
+    assert (out / "records.jsonl").read_text().startswith(kept)
+    before, after = (
+        [
+            (r["sampler"], r["world"], r["collision"], r["coverage"])
+            for r in map(json.loads, text)
+        ]
+        for text in (records.splitlines(), again.stdout.splitlines())
+    )
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "vae,dpp"], "no method 'dpp'; did you mean 'dp'"),
+        (["--worlds", "0"], "n_worlds must be at least 1"),
+        (["--experiment", "none.toml"], "none.toml cannot be read"),
+        (["--device", "tpu"], "device must be"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str], message: str, experiment: Path, tmp_path: Path
+) -> None:
+    result = bench("--experiment", experiment, "--out", tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_mistake_in_the_file_and_in_the_records(experiment: Path, tmp_path: Path) -> None:
+    experiment.write_text("wrlds = 3")
+    assert "no option 'wrlds'" in bench("--experiment", experiment).stderr
+    experiment.write_text(EXPERIMENT)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "records.jsonl").write_text("{}\n")
+    result = run(experiment, out)
+    assert result.exit_code == 2
+    assert "Line 1" in result.stderr
+
+
+def test_without_ompl(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ompl", None)
+    result = run(experiment, tmp_path / "out")
+    assert result.exit_code == 2
+    assert "pip install 'aloof[planning]'" in result.stderr

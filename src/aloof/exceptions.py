@@ -9,7 +9,8 @@
     ├── DivergenceError (RuntimeError)  a member whose loss is no longer finite
     ├── ExperimentError (ValueError)    an experiment that cannot be run as it is described
     ├── ModelError (ValueError)         a model folder that cannot be read or written
-    ├── CheckpointError (ValueError)    a checkpoint of another fit
+    ├── CheckpointError (ValueError)    a checkpoint that cannot be used
+    │   └── StaleCheckpointError        one of another fit, or damaged
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
@@ -36,6 +37,7 @@ __all__ = [
     "ModelError",
     "NetworkError",
     "PlanningError",
+    "StaleCheckpointError",
     "TableError",
     "TableWarning",
 ]
@@ -70,7 +72,11 @@ class ModelError(AloofError, ValueError):
 
 
 class CheckpointError(AloofError, ValueError):
-    """A checkpoint that does not belong to the fit that found it."""
+    """A checkpoint that cannot be read or written."""
+
+
+class StaleCheckpointError(CheckpointError):
+    """A checkpoint that does not belong to the fit that found it, or is damaged."""
 
 
 class DatasetError(AloofError, ValueError):

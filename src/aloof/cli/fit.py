@@ -12,7 +12,7 @@ import typer
 
 from aloof.cli.group import fail
 from aloof.cli.options import Data, Delimiter, Device, Encoding, FileFormat, Json, opened
-from aloof.exceptions import CheckpointError
+from aloof.exceptions import StaleCheckpointError
 from aloof.persistence import check_place
 from aloof.tabular import Source, TableModel
 from aloof.tabular import fit as fit_table
@@ -112,12 +112,10 @@ def fit(
 
 def _fitted(source: Source, checkpoint: Path, settings: dict[str, Any]) -> TableModel:
     """Fit, or go on with a fit that was killed."""
-    found = checkpoint.with_name(f"{checkpoint.name}.0").exists()
     try:
         return fit_table(source, checkpoint=checkpoint, **settings)
-    except CheckpointError as error:
-        stale = found and "Delete it" in str(error)  # and not a full disk
-        if not stale or not source.paths:  # standard input cannot be read again
+    except StaleCheckpointError:
+        if not source.paths:  # standard input cannot be read again
             raise
         typer.echo("A killed fit had other data or settings; starting over.", err=True)
         discard_checkpoints(checkpoint)

@@ -9,11 +9,13 @@ from aloof.tabular.frames import like, to_table
 from aloof.tabular.model import TableModel
 from aloof.tabular.outputs import check_output, open_output, write_table
 from aloof.tabular.sampling import Sample, sample
+from aloof.tabular.streaming import ScoredFile, score_file
 
 __all__ = [
     "Evaluation",
     "Feature",
     "Sample",
+    "ScoredFile",
     "Source",
     "TableEncoder",
     "TableExplanation",
@@ -25,6 +27,7 @@ __all__ = [
     "open_output",
     "open_source",
     "sample",
+    "score_file",
     "to_table",
     "write_table",
 ]

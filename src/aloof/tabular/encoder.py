@@ -136,7 +136,7 @@ class TableEncoder:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in dropped.items())
             raise TableError(
                 f"No column is left to learn from: {reasons}. Say what a column is with kinds, "
-                "such as kinds={'code': 'category'}."
+                "such as kinds={'code': 'category'} (--kind code=category)."
             )
         return cls(tuple(columns), dropped, tuple(remarks), usual.num_rows)
 

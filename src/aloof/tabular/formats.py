@@ -26,6 +26,9 @@ __all__ = [
 FormatName = Literal["csv", "tsv", "parquet", "arrow"]
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
+
+# Bytes of a column that are read at a time: a row group need not fit in memory.
+_BUFFER = 2**20
 ENDINGS: dict[str, FormatName] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -102,7 +105,7 @@ class Parquet(Format):
     def _open(path: Path | None) -> Any:
         try:
             _check_not_empty(path)
-            return pq.ParquetFile(path, page_checksum_verification=True)
+            return pq.ParquetFile(path, buffer_size=_BUFFER, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise TableError(
                 f"{path} cannot be read as Parquet: {first_line(error)}."

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from aloof.exceptions import CheckpointError
+from aloof.exceptions import CheckpointError, StaleCheckpointError
 from aloof.training.config import TrainingConfig
 from aloof.training.ensemble import Ensemble
 from aloof.training.problem import Problem
@@ -134,12 +134,12 @@ def read_checkpoint(path: Path, owner: str) -> Checkpoint | None:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(
+        raise StaleCheckpointError(
             f"{path} is not a checkpoint that can be read ({error}). "
             "Delete it to start the fit from the beginning."
         ) from error
     if metadata.get("format") != _FORMAT or metadata.get("owner") != owner:
-        raise CheckpointError(
+        raise StaleCheckpointError(
             f"{path} belongs to a fit with other data, settings or seed. "
             "Delete it to start from the beginning, or name another checkpoint."
         )

@@ -172,7 +172,7 @@ def _number(name: str, reading: Reading, array: pa.Array, *, ids: bool = False) 
             "looks like an id",
             (
                 f"Column {name!r} looks like an id (another whole number in every row) and is "
-                f"left out. Keep it with kinds={{{name!r}: 'number'}}.",
+                f"left out. Keep it with kinds={{{name!r}: 'number'}} (--kind {name}=number).",
             ),
         )
     unit = "s" if pt.is_duration(array.type) else ""
@@ -214,7 +214,7 @@ def _category(name: str, text: pa.Array) -> Choice:
             (
                 f"Column {name!r} is free text ({distinct:,} different values in "
                 f"{present:,}) and is left out. Keep its frequent values with "
-                f"kinds={{{name!r}: 'category'}}.{hint}",
+                f"kinds={{{name!r}: 'category'}} (--kind {name}=category).{hint}",
             ),
         )
     if column.rare_share > 0.3:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from aloof.lean import Lean
 from aloof.objectives import gaussian_kl
+from aloof.references import References
 from aloof.training import Ensemble, Objective, log_likelihood
 
 __all__ = ["RowReader", "Scorer"]
@@ -40,6 +41,8 @@ class Scorer:
         Where to compute.
     dtype
         The networks' dtype while scoring.
+    references
+        The prior that codes are compared with; None: N(0, I).
     lean
         What leaning towards the anomalies' prior costs; None: nothing.
 
@@ -58,11 +61,13 @@ class Scorer:
         *,
         device: torch.device,
         dtype: torch.dtype,
+        references: References | None = None,
         lean: Lean | None = None,
     ) -> None:
         wide = dtype if device.type != "mps" else torch.float32
         self.ensemble = ensemble.to(device, wide)
         self.objective = objective
+        self._references = None if references is None else references.to(device, wide)
         self._lean = lean
         self._device = device
         self._dtype = wide
@@ -88,8 +93,21 @@ class Scorer:
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         """Return what codes are charged for where they lie, ``(members, rows)``."""
-        weighted = self.objective.beta_kl * gaussian_kl(mean, log_var)
+        if self._references is None:
+            divergence = gaussian_kl(mean, log_var)
+        else:
+            divergence = self._references.divergence(mean, log_var)
+        weighted = self.objective.beta_kl * divergence
         return weighted if self._lean is None else weighted + self._lean.charge(mean)
+
+    def refer_to(self, rows: RowReader, n_rows: int) -> References:
+        """Return the codes of some normal rows."""
+        parts = [
+            (mean[:, : chunk.stop - chunk.start], log_var[:, : chunk.stop - chunk.start])
+            for chunk, _, mean, log_var in self.encoded(rows, n_rows)
+        ]
+        mean, log_var = (torch.cat(part, 1).cpu().float() for part in zip(*parts, strict=True))
+        return References(mean, log_var)
 
     def measure_lean(self, rows: RowReader, n_rows: int) -> Lean:
         """Learn from normal rows what leaning towards the anomalies' prior is worth."""

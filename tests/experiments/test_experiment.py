@@ -11,7 +11,7 @@ from aloof.experiments.experiment import make_experiment, read_options
 from aloof.experiments.paper import paper_figures
 from aloof.experiments.settings import build, parameters
 
-FILES = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+FILES = sorted((Path(__file__).parents[2] / "experiments").glob("odds-*.toml"))
 SETS = ("arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid")
 
 

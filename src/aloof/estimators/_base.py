@@ -34,6 +34,7 @@ from aloof.networks import (
     check_architecture,
 )
 from aloof.persistence import read_model, write_model
+from aloof.references import References
 from aloof.scoring import Scorer
 from aloof.training import (
     FitResult,
@@ -60,8 +61,8 @@ _FEWEST_TO_HOLD_OUT = 10
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
 
-# Rows to measure the spread of codes with.
-_ENOUGH_ROWS = 10_000
+# Rows to measure the spread of codes with, and the fewest that make up a prior.
+_ENOUGH_ROWS, _FEWEST_REFERENCES = 10_000, 16
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
     trim: float = 0.0
+    references: int = 512
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01
@@ -291,16 +293,27 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
         self._lean: Lean | None = None
+        self._references: References | None = None
         self._scorer = self._make_scorer()
-        if self._leans(task.problem):
-            rows = task.rows.numpy()[task.usual[:: -(-len(task.usual) // _ENOUGH_ROWS)]]
-            self._lean = self._scorer.measure_lean(lambda chunk: rows[chunk], len(rows))
-            self._scorer = self._make_scorer()
+        self._compare(task)
         self.training_scores_ = -self._score_samples(task.X)
         self.calibration_scores_ = None
         self._usual = task.usual
         self._set(Threshold(share=self.contamination), warn=False)
         return self
+
+    def _compare(self, task: Task) -> None:
+        """Learn from normal training rows what the codes of others are compared with."""
+        plain, rows = self._scorer, task.rows.numpy()
+        if self._leans(task.problem):
+            some = rows[_spread_over(task.usual, _ENOUGH_ROWS)]
+            self._lean = plain.measure_lean(lambda chunk: some[chunk], len(some))
+        # Rows of which a part are references still say what scores other rows will have.
+        n_references = min(self.references, len(task.usual) // 4)
+        if n_references >= _FEWEST_REFERENCES:
+            known = rows[_spread_over(task.usual, n_references)]
+            self._references = plain.refer_to(lambda chunk: known[chunk], len(known))
+        self._scorer = self._make_scorer()
 
     def _remember_parameters(self) -> None:
         """Keep what the members were trained with: `set_params` may change the rest."""
@@ -313,6 +326,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self._fitted_objective,
             device=self.device_,
             dtype=self._scoring_dtype,
+            references=self._references,
             lean=self._lean,
         )
 
@@ -435,6 +449,11 @@ def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
             detector.__dict__.clear()
             detector.__dict__.update(state)
         raise
+
+
+def _spread_over(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return `n` of the rows at equal distances, or all."""
+    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(np.int64)]
 
 
 def _split(

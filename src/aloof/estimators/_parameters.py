@@ -81,6 +81,7 @@ _CHECKS: dict[str, _Check] = {
     "n_samples": _integer(1),
     "patience": _or_none(_integer(1)),
     "precision": _one_of(get_args(Precision)),
+    "references": _integer(0),
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
     "standardize": _BOOLEAN,

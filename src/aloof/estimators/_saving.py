@@ -19,6 +19,7 @@ from aloof.exceptions import ModelError
 from aloof.lean import Lean
 from aloof.networks import NetworkFactory
 from aloof.persistence import check_tensors, versions
+from aloof.references import References
 from aloof.training import Ensemble, resolve_device
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
     tensors["training_usual"] = torch.from_numpy(detector._usual)
+    if detector._references is not None:
+        tensors["references.mean"] = detector._references.mean
+        tensors["references.log_var"] = detector._references.log_var
     if detector._lean is not None:
         tensors["lean.center"] = detector._lean.center
         tensors["lean.cost"] = detector._lean.cost
@@ -149,6 +153,8 @@ def _fill(
     check_tensors(ensemble.state(), parts["network"], folder)
     ensemble.load(parts["network"])
     detector._ensemble = ensemble.select(slice(None))
+    references = parts.get("references")
+    detector._references = None if references is None else References(**references)
     detector._lean = Lean(**parts["lean"]) if "lean" in parts else None
     detector._remember_parameters()
     detector._scorer = detector._make_scorer()

@@ -90,6 +90,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
         "likelihood": "squared-error",
         "max_grad_norm": 10.0,
         "trim": 0.0,
+        "references": 0,
         "patience": None,
     }
     if method != "vae":

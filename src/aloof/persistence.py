@@ -60,7 +60,9 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> None:
             "Save to a new folder."
         )
     if target.exists() and os.listdir(target) and not force:
-        raise ModelError(f"{path} exists. Choose another name, or use force to replace it.")
+        raise ModelError(
+            f"{path} exists. Choose another name, or replace it with force=True (--force)."
+        )
     parent = next(parent for parent in target.parents if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ModelError(f"{path} cannot be written: {parent} is no folder to write to.")

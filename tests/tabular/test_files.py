@@ -208,7 +208,7 @@ def test_parquet_without_rows_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, files) -> None:
-    with pytest.raises(TableError, match=r"no file .*b\.csv; did you mean 'a\.csv'"):
+    with pytest.raises(TableError, match=r"no file .*b\.csv \(did you mean 'a\.csv'"):
         open_source(tmp_path / "b.csv")
     with pytest.raises(TableError, match="does not exist"):
         open_source(tmp_path / "nowhere" / "a.csv")

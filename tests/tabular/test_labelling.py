@@ -77,7 +77,7 @@ def test_labels_that_may_mean_something_else_are_refused() -> None:
 
 def test_a_column_that_is_not_there_is_named_with_the_nearest() -> None:
     check_column("fraud", ["fraud"], "labels")
-    with pytest.raises(TableError, match=r"'frad' for the labels; did you mean 'fraud'\?"):
+    with pytest.raises(TableError, match=r"'frad' for the labels \(did you mean 'fraud'\?"):
         check_column("frad", ["amount", "fraud"], "labels")
 
 

@@ -434,16 +434,16 @@ def test_without_calibration_all_rows_are_trained_on() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label": "bda"}, r"no column 'bda' for the labels; did you mean 'bad'"),
-        ({"id": "ordr"}, r"no column 'ordr' for the id; did you mean 'order'"),
-        ({"drop": ["agee"]}, r"no column 'agee' for the drop; did you mean 'age'"),
+        ({"label": "bda"}, r"no column 'bda' for the labels \(did you mean 'bad'"),
+        ({"id": "ordr"}, r"no column 'ordr' for the id \(did you mean 'order'"),
+        ({"drop": ["agee"]}, r"no column 'agee' for the drop \(did you mean 'age'"),
         ({"method": "svm"}, r"one of dp, mml, mml-dp, vae; got 'svm'"),
         ({"calibration": 1.0}, "below 1"),
         ({"label": "country"}, r"cannot be read: 'DK', 'FI', 'SE'"),
         ({"n_members": 3}, "'n_members' cannot be given: it is called members here"),
         ({"encoder": print, "decoder": print}, "networks of its own"),
         ({"anomaly_value": "1"}, "needs a label"),
-        ({"kinds": {"agee": "number"}}, r"'agee'; did you mean 'age'"),
+        ({"kinds": {"agee": "number"}}, r"'agee' \(did you mean 'age'"),
         ({"label": "bad", "anomaly_value": "2"}, r"No row has the label '2'.*'1'"),
     ],
 )

@@ -113,7 +113,7 @@ class Delimited(Format):
             raise self._failure(path, error, 0) from error
         what = _named(path)
         if not head.removeprefix(codecs.BOM_UTF8).strip():
-            raise TableError(f"{what} is empty.")
+            raise TableError(f"{what} is empty. It takes a line of column names and rows.")
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise TableError(f"{what} is written in UTF-16. Save it as UTF-8.")
         if b"\0" in head or head.startswith(b"PAR1"):
@@ -141,13 +141,13 @@ class Delimited(Format):
                 raise TableError(
                     f"{what} has one column only, named {names[0][:60]!r}: its values seem to "
                     f"be separated by {other!r} and not by {self.delimiter!r}. Say so with "
-                    f"delimiter {other!r}."
+                    f"delimiter={other!r} (--delimiter {other!r})."
                 )
 
     def _not_utf8(self, what: str) -> TableError:
         return TableError(
             f"{what} is not written in {self.encoding}. Older files are often 'latin-1' or "
-            "'cp1252': say so with encoding 'latin-1', or save the file as UTF-8."
+            "'cp1252': say so with encoding='latin-1' (--encoding latin-1), or save as UTF-8."
         )
 
     def _failure(self, path: Path | None, error: Exception, done: int) -> TableError:

@@ -166,7 +166,7 @@ def _arrow_batches(reader: Any) -> Iterator[pa.RecordBatch]:
 
 def _check_not_empty(path: Path | None) -> None:
     if path is not None and path.is_file() and path.stat().st_size == 0:
-        raise TableError(f"{path} is empty.")
+        raise TableError(f"{path} is empty. Name a file that has rows.")
 
 
 def first_line(error: Exception) -> str:

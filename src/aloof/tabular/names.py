@@ -23,7 +23,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def closest(name: str, names: Sequence[str]) -> str:
-    """Return "; did you mean ...?" where one of `names` is close, else nothing."""
+    """Return " (did you mean ...?)" where one of `names` is close, else nothing."""
     folded = {other.casefold(): other for other in names}
     close = difflib.get_close_matches(name.casefold(), folded, n=1)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

@@ -61,7 +61,9 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     if target.is_dir():
         raise TableError(f"{name} is a folder. Name a file.")
     if target.exists() and not force:
-        raise TableError(f"{name} exists. Choose another name, or use force to replace it.")
+        raise TableError(
+            f"{name} exists. Choose another name, or replace it with force=True (--force)."
+        )
     if not target.parent.is_dir():
         raise TableError(f"{name} cannot be written: there is no folder {target.parent}.")
 

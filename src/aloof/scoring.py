@@ -149,6 +149,7 @@ class Scorer:
                 yield slice(start, stop), x, mean, log_var
 
     def _chunk_size(self, row: NDArray[np.floating]) -> int:
-        per_row = 8 * self.ensemble.n_members * max(64, row.size) * 4
+        n_references = 0 if self._references is None else self._references.mean.shape[1]
+        per_row = 8 * self.ensemble.n_members * max(64, row.size, n_references) * 4
         size = 2 ** int(np.log2(max(1, _CHUNK_BYTES // per_row)))
         return int(np.clip(size, 8, _LARGEST_CHUNK))

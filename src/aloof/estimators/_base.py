@@ -107,7 +107,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
     trim: float = 0.0
-    references: int = 512
+    references: int = 256
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01

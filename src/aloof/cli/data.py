@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from aloof.datasets import Dataset, dataset_path, fetch, find_dataset, list_datasets
-from aloof.exceptions import AloofError
 
 __all__ = ["data"]
 
@@ -57,14 +56,11 @@ def _get(
     as_json: _Json = False,
 ) -> None:
     """Download what is not here yet, check it, and print where it is."""
-    try:
-        wanted = _wanted(names)
-        for name in wanted:
-            path = fetch(name)
-            if not as_json:
-                typer.echo(path)
-    except AloofError as error:
-        _fail(error)
+    wanted = _wanted(names)
+    for name in wanted:
+        path = fetch(name)
+        if not as_json:
+            typer.echo(path)
     if as_json:
         typer.echo(json.dumps([_described(find_dataset(name)) for name in wanted], indent=2))
 
@@ -75,10 +71,7 @@ def _path(
     as_json: _Json = False,
 ) -> None:
     """Print where files are looked for, whether or not they are there; get nothing."""
-    try:
-        entries = [_described(find_dataset(name)) for name in _wanted(names)]
-    except AloofError as error:
-        _fail(error)
+    entries = [_described(find_dataset(name)) for name in _wanted(names)]
     if as_json:
         typer.echo(json.dumps(entries, indent=2))
         return
@@ -105,8 +98,3 @@ def _described(entry: Dataset) -> dict[str, Any]:
         "urls": list(entry.urls),
         "sha256": list(entry.sha256),
     }
-
-
-def _fail(error: Exception) -> NoReturn:
-    typer.echo(f"aloof data: {error}", err=True)
-    raise typer.Exit(2) from None

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,7 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
+from aloof.exceptions import ExperimentError, MissingExtraError
 from aloof.experiments.experiment import make_experiment, read_options
 from aloof.experiments.figure1 import latent_spaces
 from aloof.experiments.names import did_you_mean
@@ -106,28 +106,25 @@ def _odds(
         "settings": _split(setting),
         "seeds": seeds,
     }
+    options |= {"gamma_l": _numbers("gamma-l", gamma_l)}
+    options |= {"gamma_p": _numbers("gamma-p", gamma_p)}
+    given = {key: value for key, value in options.items() if value is not None}
+    base = {} if experiment is None else read_options(experiment)
+    what = make_experiment({**base, **given})
+    folder = out or Path("results") / what.name
+    plan = make_plan(what)
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     try:
-        options |= {"gamma_l": _numbers("gamma-l", gamma_l)}
-        options |= {"gamma_p": _numbers("gamma-p", gamma_p)}
-        given = {key: value for key, value in options.items() if value is not None}
-        base = {} if experiment is None else read_options(experiment)
-        what = make_experiment({**base, **given})
-        folder = out or Path("results") / what.name
-        plan = make_plan(what)
-        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-        try:
-            with _progress() as report:
-                records = run_plan(
-                    plan, folder, jobs=jobs, device=device, command=command, on_event=report
-                )
-        except KeyboardInterrupt:
-            typer.echo(
-                f"Interrupted. What is done is in {folder}; the same command continues.",
-                err=True,
+        with _progress() as report:
+            records = run_plan(
+                plan, folder, jobs=jobs, device=device, command=command, on_event=report
             )
-            raise typer.Exit(130) from None
-    except AloofError as error:
-        _fail(error)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Interrupted. What is done is in {folder}; the same command continues.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
     grids = write_tables(what, records, folder, command=command)
     try:
         write_plot(what, records, folder)
@@ -165,22 +162,22 @@ def _figure1(
     Shows test rows, which neither has seen, mapped with t-SNE. Writes figure1.png and how it
     was made, figure1.json.
     """
+    if setting not in SETTINGS:
+        hint = did_you_mean(setting, SETTINGS)
+        raise ExperimentError(f"There is no setting {setting!r}{hint}")
+    with _progress() as report:
+
+        def on_epoch(epoch: EpochReport) -> None:
+            report(Event("epoch", "thyroid", 1, epoch.epoch, epoch.max_epochs))
+
+        spaces = latent_spaces(setting=setting, seed=seed, device=device, on_epoch=on_epoch)
     try:
-        if setting not in SETTINGS:
-            hint = did_you_mean(setting, SETTINGS)
-            raise ExperimentError(f"There is no setting {setting!r}{hint}")
-        with _progress() as report:
-
-            def on_epoch(epoch: EpochReport) -> None:
-                report(Event("epoch", "thyroid", 1, epoch.epoch, epoch.max_epochs))
-
-            spaces = latent_spaces(setting=setting, seed=seed, device=device, on_epoch=on_epoch)
         out.mkdir(parents=True, exist_ok=True)
         save_figure(latent_map(spaces.codes, spaces.y_test, seed=seed), out / "figure1.png")
     except OSError as error:
-        _fail(ExperimentError(f"{out} cannot be written to: {error.strerror or error}."))
-    except AloofError as error:
-        _fail(error)
+        raise ExperimentError(
+            f"{out} cannot be written to: {error.strerror or error}."
+        ) from error
     write_text(out / "figure1.json", json.dumps(spaces.record, indent=2) + "\n")
     for title, auroc in spaces.record["auroc"].items():
         typer.echo(f"{title}: AUROC {100 * auroc:.1f} %")
@@ -237,8 +234,3 @@ def _progress() -> Iterator[EventCallback]:
                 bar.update(tasks[event.job], completed=event.epoch, total=event.max_epochs)
 
         yield report
-
-
-def _fail(error: Exception) -> NoReturn:
-    typer.echo(f"aloof bench: {error}", err=True)
-    raise typer.Exit(2) from None

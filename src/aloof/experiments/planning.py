@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 
 from aloof.exceptions import ExperimentError
 from aloof.experiments.names import did_you_mean
-from aloof.experiments.records import jsonable, write_text
+from aloof.experiments.records import append_lines, jsonable, read_records, write_text
 from aloof.persistence import versions
 from aloof.planning import (
     NetworkConfig,
@@ -227,7 +227,7 @@ def run_planning(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = {_key(record): record for record in _read(folder / _RECORDS)}
+        found = {_key(record): record for record in read_records(folder / _RECORDS, check=_key)}
     except OSError as error:
         raise ExperimentError(
             f"{folder} cannot be used for results: {error.strerror or error}."
@@ -252,8 +252,7 @@ def run_planning(
                     **_measure(experiment, models.get(sampler.method), sampler, test, number),
                 }
                 found[key] = record
-                with (folder / _RECORDS).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record, allow_nan=False) + "\n")
+                append_lines(folder / _RECORDS, [record])
             records.append(found[key])
             if on_record is not None:
                 on_record(len(records), total)
@@ -290,24 +289,6 @@ def _measure(
         "coverage": coverage(world, trajectory, pure),
         "plans": plans,
     }
-
-
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    if not path.exists():
-        return
-    *lines, torn = path.read_text(encoding="utf-8").split("\n")
-    if torn:  # the machine stopped while writing: leave the whole lines
-        write_text(path, "".join(f"{line}\n" for line in lines))
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            _key(record)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ExperimentError(
-                f"Line {number} of {path} is not a record of this benchmark. Repair or remove "
-                "the line, or choose another folder."
-            ) from error
-        yield record
 
 
 def _key(record: Mapping[str, Any]) -> tuple[str, str, int]:

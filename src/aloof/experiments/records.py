@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from aloof.experiments.experiment import System
 
 __all__ = [
     "Case",
+    "append_lines",
     "append_records",
     "case_of",
     "jsonable",
@@ -79,8 +80,13 @@ def append_records(
     The records as they can be read back.
     """
     records = [jsonable({**asdict(case), **outcome}) for case, outcome in items]
-    if not records:
-        return []
+    if records:
+        append_lines(path, records)
+    return records
+
+
+def append_lines(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Add records of any kind to a file in one write, after a last line that is whole."""
     text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
     path.parent.mkdir(parents=True, exist_ok=True)
     _drop_torn_line(path)
@@ -92,13 +98,21 @@ def append_records(
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    return records
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
+def read_records(
+    path: Path, *, check: Callable[[Mapping[str, Any]], object] | None = None
+) -> list[dict[str, Any]]:
     """Read every record of a file; none if it does not exist.
 
     A last line without its end, left by a machine that stopped while writing, is ignored.
+
+    Parameters
+    ----------
+    path
+        The file.
+    check
+        Raises a `KeyError`, `TypeError` or `ValueError` for what is no record; None: `case_of`.
     """
     if not path.exists():
         return []
@@ -107,7 +121,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
-            case_of(record)
+            (check or case_of)(record)
         except (ValueError, KeyError, TypeError) as error:
             raise ExperimentError(
                 f"Line {number} of {path} is not a record of aloof. Repair or remove the line, "

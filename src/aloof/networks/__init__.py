@@ -22,7 +22,7 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import ConvDecoder, ConvEncoder
+from aloof.networks.conv import ConvDecoder, ConvEncoder, default_channels
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
@@ -43,4 +43,5 @@ __all__ = [
     "NetworkFactory",
     "Posterior",
     "check_architecture",
+    "default_channels",
 ]

@@ -21,7 +21,7 @@ from torch.nn.functional import batch_norm, conv2d, interpolate
 
 from aloof.networks.mlp import Linear
 
-__all__ = ["ConvDecoder", "ConvEncoder"]
+__all__ = ["ConvDecoder", "ConvEncoder", "default_channels"]
 
 _KERNEL = 5
 _SLOPE = 0.1
@@ -83,7 +83,8 @@ class ConvEncoder(nn.Module):
     latent_dim
         Size of the latent space.
     channels
-        Filters of each convolutional stage; every stage halves height and width.
+        Filters of each convolutional stage; every stage halves height and width. None:
+        `default_channels` of the shape.
     hidden
         Widths of the dense layers between the last stage and the latent space.
     """
@@ -94,10 +95,11 @@ class ConvEncoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] = (16, 32),
+        channels: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
     ) -> None:
         super().__init__()
+        channels = default_channels(shape) if channels is None else channels
         widths = [prod(_smallest(shape, channels)), *hidden]
         stages: list[nn.Module] = []
         for n_in, n_out in pairwise((shape[0], *channels)):
@@ -137,10 +139,11 @@ class ConvDecoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] = (16, 32),
+        channels: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
     ) -> None:
         super().__init__()
+        channels = default_channels(shape) if channels is None else channels
         self._smallest = _smallest(shape, channels)
         widths = [latent_dim, *reversed(hidden), prod(self._smallest)]
         self.dense = nn.ModuleList(_Dense(*pair) for pair in pairwise(widths))
@@ -206,6 +209,21 @@ class _Upsample(nn.Module):
             return interpolate(x, self.size)
         doubled = x[:, :, :, None, :, None].expand(n, channels, height, 2, width, 2)
         return doubled.reshape(n, channels, *self.size)
+
+
+def default_channels(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return filters that suit images of any size: halve until a side is 8 pixels or less.
+
+    Examples
+    --------
+    >>> default_channels((1, 28, 28)), default_channels((3, 64, 64))
+    ((16, 32), (32, 64, 128))
+    """
+    side, width = min(shape[1:]), 16 if shape[0] == 1 else 32
+    channels = [width]
+    while side >> len(channels) > 8:
+        channels.append(min(2 * channels[-1], 256))
+    return tuple(channels)
 
 
 def _smallest(shape: Sequence[int], channels: Sequence[int]) -> tuple[int, int, int]:

@@ -12,6 +12,9 @@ import torch
 # more where the tests share the machine. Subprocesses inherit the environment.
 os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
+# Without a GPU its kernels are run by Triton's interpreter; Triton reads this when imported.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture(autouse=True)

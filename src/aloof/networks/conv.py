@@ -1,12 +1,11 @@
 """LeNet-like convolutional networks, for images ``(channels, height, width)``.
 
-Each stage is a 5x5 convolution, batch normalisation, a leaky ReLU and 2x2 max pooling;
-the decoder mirrors it with nearest-neighbour upsampling. The paper's Fashion-MNIST network
-is ``channels=(16, 32), hidden=(64,), latent_dim=32``, its CIFAR-10 network
-``channels=(32, 64, 128), hidden=(), latent_dim=128``.
+Each stage is a convolution, batch normalisation, a leaky ReLU and 2x2 max pooling; the
+decoder mirrors it with nearest-neighbour upsampling. The paper's networks are in
+`PAPER_NETWORKS`.
 
-Stacked, the members' channels lie side by side, ``(n, members x channels, h, w)``: a grouped
-convolution computes all members, and every other layer does not notice.
+Stacked, images lie in memory as ``(members, n, height, width, channels)``. On a GPU a stage of
+all members is a handful of kernels of our own; elsewhere it is a grouped convolution.
 """
 
 from __future__ import annotations
@@ -14,36 +13,74 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm, conv2d, interpolate
+from torch.nn.functional import (
+    batch_norm,
+    conv2d,
+    interpolate,
+    leaky_relu,
+    max_pool2d,
+    pad,
+)
 
 from aloof.networks.mlp import Linear
+from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
 
-__all__ = ["ConvDecoder", "ConvEncoder", "default_channels"]
+__all__ = ["PAPER_NETWORKS", "ConvDecoder", "ConvEncoder", "default_channels"]
 
-_KERNEL = 5
-_SLOPE = 0.1
+# What the paper's appendix says of its networks, and the size of their latent space.
+PAPER_NETWORKS: dict[str, dict[str, Any]] = {
+    "fashion-mnist": {"channels": (16, 32), "hidden": (64,), "latent_dim": 32},
+    "mnist": {
+        "channels": (64, 128),
+        "hidden": (1024,),
+        "latent_dim": 32,
+        "kernel": 4,
+        "slope": 0.0,
+        "normalise": False,
+    },
+    "cifar10": {"channels": (32, 64, 128), "hidden": (), "latent_dim": 128},
+    "cats-vs-dogs": {
+        "channels": (128, 256, 512),
+        "hidden": (),
+        "latent_dim": 256,
+        "kernel": 3,
+        "slope": 0.0,
+    },
+}
 
 
-class _Conv2d(nn.Conv2d):
-    """A padded convolution that also takes stacked parameters, as a grouped convolution."""
+class _Convolution(nn.Conv2d):
+    """A convolution that keeps the size, also of stacked members."""
 
     stackable = True
 
+    def __init__(self, n_in: int, n_out: int, kernel: int) -> None:
+        super().__init__(n_in, n_out, kernel, padding=(kernel - 1) // 2)
+
     def forward(self, x: Tensor) -> Tensor:
-        """Map ``(n, members x in, h, w)`` to ``(n, members x out, h, w)``."""
-        if self.weight.dim() == 4:
-            return super().forward(x)
+        """Map ``(n, in, h, w)``, or ``(members, n, h, w, in)`` if the weights are stacked."""
         assert self.bias is not None
-        return conv2d(
-            x,
-            self.weight.flatten(0, 1),
-            self.bias.flatten(),
-            padding=self.padding,
-            groups=len(self.weight),
-        )
+        if self.weight.dim() == 4:
+            return conv2d(self._widened(x), self.weight, self.bias, padding=self.padding)
+        x = _autocast(x)
+        if can_fuse(x):
+            return fused_convolution(x, self.weight, self.bias)
+        return _members_first(self.side_by_side(_side_by_side(x)), len(x))
+
+    def side_by_side(self, x: Tensor) -> Tensor:
+        """Map ``(n, members x in, h, w)``, members' channels side by side."""
+        assert self.bias is not None
+        weight, bias = self.weight.flatten(0, 1), self.bias.flatten()
+        groups = len(self.weight)
+        return conv2d(self._widened(x), weight, bias, padding=self.padding, groups=groups)
+
+    def _widened(self, x: Tensor) -> Tensor:
+        """Add a row below and a column to the right for filters of even size."""
+        return pad(x, (0, 1, 0, 1)) if self.kernel_size[0] % 2 == 0 else x
 
 
 class _BatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -53,15 +90,13 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise ``(n, members x channels, ...)``."""
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        assert self.num_batches_tracked is not None
+        mean, var = self.running()
         if self.training:
-            self.num_batches_tracked.add_(1)
+            self.count()
         return batch_norm(
             x,
-            self.running_mean.flatten(),
-            self.running_var.flatten(),
+            mean.flatten(),
+            var.flatten(),
             self.weight.flatten(),
             self.bias.flatten(),
             self.training,
@@ -69,8 +104,76 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
             self.eps,
         )
 
+    def running(self) -> tuple[Tensor, Tensor]:
+        """Return running mean and variance."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        return self.running_mean, self.running_var
+
+    def count(self) -> None:
+        """Count a batch."""
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+
+    def follow(self, mean: Tensor, var: Tensor, n: int) -> None:
+        """Move the running statistics towards those of a batch of `n` values."""
+        self.count()
+        momentum = 0.1 if self.momentum is None else self.momentum
+        running_mean, running_var = self.running()
+        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+        running_var.lerp_((var * (n / max(1, n - 1))).to(running_var.dtype), momentum)
+
     def _check_input_dim(self, input: Tensor) -> None:
         pass  # any number of dimensions will do
+
+
+class _Stage(nn.Module):
+    """A convolution, batch normalisation, a leaky ReLU and, in encoders, 2x2 max pooling."""
+
+    stackable = True
+
+    def __init__(
+        self, n_in: int, n_out: int, kernel: int, slope: float, normalise: bool, pool: bool
+    ) -> None:
+        super().__init__()
+        self.convolution = _Convolution(n_in, n_out, kernel)
+        self.norm = _BatchNorm(n_out) if normalise else None
+        self._slope, self._pool = slope, pool
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(n, c, h, w)``, or ``(members, n, h, w, c)`` if the weights are stacked."""
+        if self.convolution.weight.dim() == 4:
+            return self._activate(self.convolution(x))
+        x = _autocast(x)
+        if can_fuse(x):
+            return self._fused(x)
+        y = self.convolution.side_by_side(_side_by_side(x))
+        return _members_first(self._activate(y), len(x))
+
+    def _activate(self, y: Tensor) -> Tensor:
+        if self.norm is not None:
+            y = self.norm(y)
+        y = leaky_relu(y, self._slope)
+        return max_pool2d(y, 2) if self._pool else y
+
+    def _fused(self, x: Tensor) -> Tensor:
+        norm, convolution = self.norm, self.convolution
+        assert convolution.bias is not None
+        by_batch = norm is None or norm.training
+        out, mean, var = fused_stage(
+            x,
+            convolution.weight,
+            convolution.bias,
+            None if norm is None else norm.weight,
+            None if norm is None else norm.bias,
+            statistics=None if norm is None or by_batch else norm.running(),
+            eps=0.0 if norm is None else norm.eps,
+            slope=self._slope,
+            pool=self._pool,
+        )
+        if norm is not None and by_batch:
+            norm.follow(mean, var, x[0, ..., 0].numel())
+        return out
 
 
 class ConvEncoder(nn.Module):
@@ -87,6 +190,12 @@ class ConvEncoder(nn.Module):
         `default_channels` of the shape.
     hidden
         Widths of the dense layers between the last stage and the latent space.
+    kernel
+        Side of the filters.
+    slope
+        Of the leaky ReLU below zero; 0: a plain ReLU.
+    normalise
+        Whether there is batch normalisation.
     """
 
     stackable = True
@@ -97,30 +206,28 @@ class ConvEncoder(nn.Module):
         latent_dim: int,
         channels: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
+        *,
+        kernel: int = 5,
+        slope: float = 0.1,
+        normalise: bool = True,
     ) -> None:
         super().__init__()
         channels = default_channels(shape) if channels is None else channels
         widths = [prod(_smallest(shape, channels)), *hidden]
-        stages: list[nn.Module] = []
-        for n_in, n_out in pairwise((shape[0], *channels)):
-            stages += [
-                _Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
-                _BatchNorm(n_out),
-                nn.LeakyReLU(_SLOPE),
-                nn.MaxPool2d(2),
-            ]
-        self.stages = nn.Sequential(*stages)
-        self.dense = nn.ModuleList(_Dense(*pair) for pair in pairwise(widths))
+        self.stages = nn.ModuleList(
+            _Stage(n_in, n_out, kernel, slope, normalise, pool=True)
+            for n_in, n_out in pairwise((shape[0], *channels))
+        )
+        self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
         self.head = Linear(widths[-1], 2 * latent_dim)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map images ``(..., n, c, h, w)`` to two tensors ``(..., n, latent_dim)``."""
-        if x.dim() == 4:
-            y = self.stages(x).flatten(1)
-        else:
-            members = len(x)
-            y = self.stages(x.transpose(0, 1).flatten(1, 2))
-            y = y.view(len(y), members, -1).transpose(0, 1)
+        stacked = x.dim() == 5
+        y = x.permute(0, 1, 3, 4, 2) if stacked else x
+        for stage in self.stages:
+            y = stage(y)
+        y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
         for layer in self.dense:
             y = layer(y)
         mean, log_var = self.head(y).chunk(2, -1)
@@ -141,74 +248,83 @@ class ConvDecoder(nn.Module):
         latent_dim: int,
         channels: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
+        *,
+        kernel: int = 5,
+        slope: float = 0.1,
+        normalise: bool = True,
     ) -> None:
         super().__init__()
         channels = default_channels(shape) if channels is None else channels
         self._smallest = _smallest(shape, channels)
         widths = [latent_dim, *reversed(hidden), prod(self._smallest)]
-        self.dense = nn.ModuleList(_Dense(*pair) for pair in pairwise(widths))
-        stages: list[nn.Module] = []
+        self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
         depths = reversed(range(len(channels)))
-        for depth, (n_in, n_out) in zip(
-            depths, pairwise((*reversed(channels), shape[0])), strict=True
-        ):
-            stages += [
-                _Upsample((shape[1] >> depth, shape[2] >> depth)),
-                _Conv2d(n_in, n_out, _KERNEL, padding=_KERNEL // 2),
-                _BatchNorm(n_out),
-                nn.LeakyReLU(_SLOPE),
-            ]
-        self.stages = nn.Sequential(*stages[:-2])  # the output is neither normalised nor cut
+        self._sizes = [(shape[1] >> depth, shape[2] >> depth) for depth in depths]
+        self.stages = nn.ModuleList(
+            _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
+            for n_in, n_out in pairwise(reversed(channels))
+        )
+        self.output = _Convolution(channels[0], shape[0], kernel)
 
     def forward(self, z: Tensor) -> Tensor:
         """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
         for layer in self.dense:
             z = layer(z)
-        if z.dim() == 2:
-            y = self.stages(z.view(len(z), *self._smallest))
-            return torch.sigmoid(y)
-        members, n = z.shape[:2]
-        channels, height, width = self._smallest
-        y = z.transpose(0, 1).reshape(n, members * channels, height, width)
-        y = self.stages(y)
-        y = y.view(n, members, -1, *y.shape[2:]).transpose(0, 1)
-        return torch.sigmoid(y)
+        stacked = z.dim() == 3
+        y = z.view(*z.shape[:-1], *self._smallest)
+        y = y.permute(0, 1, 3, 4, 2) if stacked else y
+        for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
+            y = layer(_enlarged(y, size, stacked=stacked))
+        return torch.sigmoid(y.permute(0, 1, 4, 2, 3) if stacked else y)
 
 
 class _Dense(nn.Module):
     """A linear layer, batch normalisation and a leaky ReLU."""
 
-    def __init__(self, n_in: int, n_out: int) -> None:
+    def __init__(self, n_in: int, n_out: int, slope: float, normalise: bool) -> None:
         super().__init__()
         self.linear = Linear(n_in, n_out)
-        self.norm = _BatchNorm(n_out)
-        self.activation = nn.LeakyReLU(_SLOPE)
+        self.norm = _BatchNorm(n_out) if normalise else None
+        self._slope = slope
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.linear(x)
-        if y.dim() == 2:
+        if self.norm is not None and y.dim() == 2:
             y = self.norm(y)
-        else:  # members' features side by side, and back
+        elif self.norm is not None:  # members' features side by side, and back
             members, n, width = y.shape
             y = self.norm(y.transpose(0, 1).reshape(n, members * width))
             y = y.view(n, members, width).transpose(0, 1)
-        activated: Tensor = self.activation(y)
-        return activated
+        return leaky_relu(y, self._slope)
 
 
-class _Upsample(nn.Module):
-    """Nearest-neighbour upsampling; doubling copies views, whose gradient is a plain sum."""
+def _enlarged(x: Tensor, size: tuple[int, int], *, stacked: bool) -> Tensor:
+    """Repeat pixels; doubling copies views, whose gradient is a plain sum."""
+    height, width = x.shape[2:4]  # the same axes in both layouts
+    if size != (2 * height, 2 * width):
+        if not stacked:
+            return interpolate(x, size)
+        return _members_first(interpolate(_side_by_side(x), size), len(x))
+    before, after = x.shape[:2], x.shape[4:]
+    expanded = x[:, :, :, None, :, None].expand(*before, height, 2, width, 2, *after)
+    return expanded.reshape(*before, *size, *after)
 
-    def __init__(self, size: tuple[int, int]) -> None:
-        super().__init__()
-        self.size = size
 
-    def forward(self, x: Tensor) -> Tensor:
-        n, channels, height, width = x.shape
-        if self.size != (2 * height, 2 * width):
-            return interpolate(x, self.size)
-        doubled = x[:, :, :, None, :, None].expand(n, channels, height, 2, width, 2)
-        return doubled.reshape(n, channels, *self.size)
+def _side_by_side(x: Tensor) -> Tensor:
+    """``(members, n, h, w, c)`` to ``(n, members x c, h, w)``."""
+    return x.permute(1, 0, 4, 2, 3).flatten(1, 2)
+
+
+def _members_first(x: Tensor, members: int) -> Tensor:
+    """``(n, members x c, h, w)`` to ``(members, n, h, w, c)``."""
+    return x.view(len(x), members, -1, *x.shape[2:]).permute(1, 0, 3, 4, 2)
+
+
+def _autocast(x: Tensor) -> Tensor:
+    """Return rows in the dtype that convolutions compute in now."""
+    if x.is_cuda and torch.is_autocast_enabled("cuda"):
+        return x.to(torch.get_autocast_dtype("cuda"))
+    return x
 
 
 def default_channels(shape: Sequence[int]) -> tuple[int, ...]:

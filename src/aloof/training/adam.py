@@ -31,7 +31,7 @@ class Adam:
             "step": torch.zeros((), device=matrix.device),
         }
 
-    def step(self, gradient: Tensor, learning_rate: float) -> None:
+    def step(self, gradient: Tensor, learning_rate: float | Tensor) -> None:
         """Move the matrix against `gradient`."""
         adam(
             [self._matrix],

@@ -33,6 +33,8 @@ from aloof.training.jitter import jitter_
 from aloof.training.loss import Terms, batch_loss, member_numbers
 from aloof.training.problem import Problem
 from aloof.training.progress import EpochReport, ProgressCallback
+from aloof.training.replay import Replay, Step
+from aloof.training.rows import gather, place
 from aloof.training.validation import Validation
 from aloof.training.warmup import SharedWarmups, share_warmups
 
@@ -102,7 +104,7 @@ def train(
     """
     if checkpoint is not None:
         check_place(checkpoint)
-    data = [part.to(device) for part in data]
+    data = place(data, device)
     warmups, first, stacks = _divided(problems, config)
     warmup = replace(config, max_epochs=config.warmup_epochs, warmup_epochs=0)
     progress = _Progress(on_epoch, count_epochs(problems, config))
@@ -211,7 +213,7 @@ class _Run:
         self.ensemble = Ensemble.build(
             architecture,
             seeds,
-            [part[:2].cpu() for part in data],
+            gather(data, torch.arange(2)),
             device=device,
             dtype=dtype,
             engine=config.engine,
@@ -243,11 +245,14 @@ class _Run:
         if config.compile:
             self.loss = torch.compile(_own_copy(batch_loss))
         self.validation = (
-            Validation(owners, seeds, architecture.latent_dim, config.patience, data)
+            Validation(owners, seeds, architecture.latent_dim, config.patience, data, device)
             if config.patience is not None and len(owners[0].validation_normal)
             else None
         )
         self.history = History()
+        self.step: Step = self._step
+        if device.type == "cuda" and not self.ensemble.loops:
+            self.step = Replay(self._step)
 
     def fit(
         self,
@@ -279,6 +284,7 @@ class _Run:
             progress.add(config.max_epochs - epoch, n_members, loss)
         if path is not None and epoch > first:
             write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
+        self.step = self._step  # what was recorded holds memory
         return self._results(epoch)
 
     def state_of(self, problem: Problem) -> dict[str, Tensor]:
@@ -297,6 +303,7 @@ class _Run:
         """Train one epoch; return its mean loss."""
         config = self.config
         rate = config.rate(epoch)
+        learning_rate = torch.tensor(rate, device=self.device)
         beta_kl = self.numbers["beta_kl"] * config.annealing(epoch)
         interval = config.interval(epoch) if self.problems[0].uses_anomalies else None
         # Sums stay on the device: the host waits once an epoch, not once a step.
@@ -304,7 +311,7 @@ class _Run:
         n_kept = config.n_kept(epoch, self.batches.n_normal)
         with_anomalies = 0
         for batch in self.batches.epoch(epoch, anomaly_interval=interval):
-            sums += self._step(batch, beta_kl, rate, n_kept)
+            sums += self.step(batch, beta_kl, learning_rate, n_kept)
             with_anomalies += batch.anomaly_noise is not None
         total, normal, anomaly, reconstruction = sums.cpu().double().numpy()
         if not np.isfinite(total).all():
@@ -335,9 +342,9 @@ class _Run:
         self.history.append(record)
         return float(record["loss"].mean())
 
-    def _step(self, batch: Batch, beta_kl: Tensor, rate: float, n_kept: int | None) -> Tensor:
+    def _step(self, batch: Batch, beta_kl: Tensor, rate: Tensor, n_kept: int | None) -> Tensor:
         """Update every member once; return loss, its parts, and reconstruction error."""
-        rows = [part[batch.rows] for part in self.data]
+        rows = gather(self.data, batch.rows)
         if self.jitters and batch.anomaly_noise is not None:
             jitter_(rows[0], batch.n_normal, self.numbers["jitter"])
         with self._autocast():

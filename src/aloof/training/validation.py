@@ -13,6 +13,7 @@ from aloof.training.ensemble import Ensemble
 from aloof.training.loss import Terms, batch_loss
 from aloof.training.objective import Objective
 from aloof.training.problem import Problem
+from aloof.training.rows import gather
 from aloof.training.seeds import Stream, derive, generator
 
 __all__ = ["Validation"]
@@ -36,6 +37,8 @@ class Validation:
         Epochs without a better loss after which a member stops.
     data
         The rows the problems index.
+    device
+        Where to compute.
     """
 
     def __init__(
@@ -45,10 +48,11 @@ class Validation:
         latent_dim: int,
         patience: int | None,
         data: Sequence[Tensor],
+        device: torch.device,
     ) -> None:
         self._patience = patience
         self._data = data
-        device, n_members = data[0].device, len(seeds)
+        n_members = len(seeds)
         self._normal, self._anomaly = (
             torch.from_numpy(np.stack([getattr(p, name) for p in problems])).to(device)
             for name in ("validation_normal", "validation_anomaly")
@@ -170,7 +174,7 @@ class Validation:
                 objective,
                 numbers,
                 numbers["beta_kl"],
-                [part[rows] for part in self._data],
+                gather(self._data, rows),
                 noise[:, :n_normal],
                 anomaly_noise,
                 n_normal=n_normal,

@@ -7,7 +7,8 @@
     True
 
 A baseline is fitted with ``fit(X, y)`` and asked with ``anomaly_score(X)``, higher is worse;
-see `Baseline`. Rows are expected to be standardised.
+see `Baseline`. Rows are expected to be standardised. Those for images are in
+`aloof.baselines.images`.
 """
 
 from aloof.baselines.autoencoder import Autoencoder

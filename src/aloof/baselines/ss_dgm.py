@@ -63,12 +63,13 @@ class LabelledGenerativeModel(nn.Module):
         noise
             Standard normal, ``(n, width)``; both labels share it.
         """
-        y = torch.arange(2.0, dtype=x.dtype).reshape(2, 1, 1).expand(2, len(x), 1)
+        y = torch.arange(2.0, dtype=x.dtype, device=x.device)
+        y = y.reshape(2, 1, 1).expand(2, len(x), 1)
         x = x.expand(2, *x.shape)
         mean, log_var = self.encoder(torch.cat([x, y], -1)).chunk(2, -1)
         z = reparameterize(mean, log_var, noise)
         output = self.decoder(torch.cat([z, y], -1))
-        likelihood = gaussian(x, output, 0.0, reduction="sum")
+        likelihood = gaussian(x, output, x.new_zeros(()), reduction="sum")
         return elbo(likelihood, mean, log_var) + self.log_prior.unsqueeze(-1)
 
     def objective(self, x: Tensor, labels: Tensor, noise: Tensor, weight: float) -> Tensor:

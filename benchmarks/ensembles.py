@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,11 +56,15 @@ def mlp(hidden: tuple[int, ...], latent_dim: int) -> Architecture:
 
 
 def conv(
-    shape: tuple[int, ...], channels: Sequence[int], hidden: Sequence[int], latent_dim: int
+    shape: tuple[int, ...],
+    channels: Sequence[int],
+    hidden: Sequence[int],
+    latent_dim: int,
+    **options: Any,
 ) -> Architecture:
     return Architecture(
-        partial(ConvEncoder, shape, latent_dim, channels, hidden),
-        partial(ConvDecoder, shape, latent_dim, channels, hidden),
+        partial(ConvEncoder, shape, latent_dim, channels, hidden, **options),
+        partial(ConvDecoder, shape, latent_dim, channels, hidden, **options),
         latent_dim,
     )
 

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
         "docs/networks.md",
         "docs/decisions.md",
         "docs/tables.md",
+        "docs/images.md",
         "docs/planning.md",
     ],
 )

@@ -12,11 +12,13 @@
     ├── CheckpointError (ValueError)    a checkpoint that cannot be used
     │   └── StaleCheckpointError        one of another fit, or damaged
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
+    ├── ImageError (ValueError)         images that cannot be read or do not fit the model
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
     CalibrationWarning (UserWarning)    too few calibration rows for what was asked for
+    ImageWarning (UserWarning)          images that look odd but can be used
     LabelWarning (UserWarning)          labels that look odd but can be used
     TableWarning (UserWarning)          a table that looks odd but can be used
 """
@@ -31,6 +33,8 @@ __all__ = [
     "DeviceError",
     "DivergenceError",
     "ExperimentError",
+    "ImageError",
+    "ImageWarning",
     "LabelError",
     "LabelWarning",
     "MissingExtraError",
@@ -83,6 +87,10 @@ class DatasetError(AloofError, ValueError):
     """A data set that is unknown, cannot be had, or is not what it should be."""
 
 
+class ImageError(AloofError, ValueError):
+    """Images that cannot be read or do not fit the model."""
+
+
 class TableError(AloofError, ValueError):
     """A table that cannot be read or does not fit the model."""
 
@@ -103,6 +111,10 @@ class MissingExtraError(AloofError, ImportError):
 
 class CalibrationWarning(UserWarning):
     """Too few calibration rows for the threshold that was asked for."""
+
+
+class ImageWarning(UserWarning):
+    """Images that look odd but can be used."""
 
 
 class LabelWarning(UserWarning):

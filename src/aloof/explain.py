@@ -29,7 +29,7 @@ from torch import Tensor
 from aloof.scoring import RowReader, Scorer
 from aloof.training import Likelihood, Objective, log_likelihood
 
-__all__ = ["Explanation", "explain", "reconstruct"]
+__all__ = ["Explanation", "decoded", "explain", "reconstruct"]
 
 # Nodes of the integral over the line; more of them do not change what is named first.
 _NODES = 4
@@ -37,6 +37,9 @@ _NODES = 4
 # Contributions are rounded to this part of a row's largest, which leaves no trace of where
 # in a batch the row was, as the rounding of scores does.
 _GRAIN = 2.0**-30
+
+# Codes to decode at once.
+_CODES = 32
 
 # cuDNN is switched for the whole process: one thread at a time, or it stays off.
 _SWITCH = threading.Lock()
@@ -115,6 +118,25 @@ def reconstruct(scorer: Scorer, rows: RowReader, n_rows: int) -> NDArray[np.floa
         output = _reconstructed(likelihood, scorer.ensemble.decoder(mean)).reshape(x.shape)
         expected[chunk] = output.double().mean(0).float().cpu()[: chunk.stop - chunk.start]
     return expected
+
+
+def decoded(scorer: Scorer, codes: Tensor | None, latent_dim: int) -> NDArray[np.float64]:
+    """Return what codes ``(members, n, latent_dim)`` stand for, as the mean over members.
+
+    None: one row, for the middle of the prior.
+    """
+    ensemble = scorer.ensemble
+    parameter = next(iter(ensemble.decoder.parameters.values()))
+    if codes is None:
+        codes = parameter.new_zeros(ensemble.n_members, 1, latent_dim)
+    parts = []
+    with torch.no_grad():
+        for start in range(0, codes.shape[1], _CODES):
+            block = codes[:, start : start + _CODES].to(parameter.device, parameter.dtype)
+            output = _reconstructed(scorer.objective.likelihood, ensemble.decoder(block))
+            parts.append(output.double().mean(0).float().cpu().numpy())
+    rows: NDArray[np.float64] = np.concatenate(parts).astype(np.float64)
+    return rows
 
 
 def _reconstruction_terms(objective: Objective, x: Tensor, output: Any) -> Tensor:

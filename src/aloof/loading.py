@@ -11,6 +11,7 @@ from aloof.networks import NetworkFactory
 from aloof.persistence import read_model
 
 if TYPE_CHECKING:
+    from aloof.images import ImageModel
     from aloof.tabular import TableModel
 
 __all__ = ["load"]
@@ -22,8 +23,8 @@ def load(
     encoder: NetworkFactory | None = None,
     decoder: NetworkFactory | None = None,
     device: str = "auto",
-) -> Detector | TableModel:
-    """Read any model that was saved: a detector, or the model of a table.
+) -> Detector | TableModel | ImageModel:
+    """Read any model that was saved: a detector, or the model of a table or of images.
 
     Parameters
     ----------
@@ -35,6 +36,14 @@ def load(
         Where to score.
     """
     model = read_model(path)
+    if "images" in model[0]:
+        from aloof.images import ImageModel
+
+        if encoder is not None or decoder is not None:
+            raise ModelError(
+                f"{os.fspath(path)} is a model of images; load it without encoder and decoder."
+            )
+        return ImageModel.from_model(path, model, device=device)
     if "table" not in model[0]:
         return from_model(path, model, encoder=encoder, decoder=decoder, device=device)
     from aloof.tabular import TableModel

@@ -22,8 +22,12 @@ from aloof.training import Ensemble, Objective, log_likelihood
 
 __all__ = ["RowReader", "Scorer"]
 
-_CHUNK_BYTES = 16 * 2**20
-_LARGEST_CHUNK = 512  # rows; the activations of a few members stay in a core's cache
+# By kind of device. On a CPU the activations of a few members stay in a core's cache; a GPU
+# wants many rows at once.
+_CHUNK_BYTES = {"cpu": 16 * 2**20, "cuda": 2**30}
+_LARGEST_CHUNK = {"cpu": 512, "cuda": 8192}
+
+_FILTERS = 8  # what convolutions make of an image is so much larger than the image
 
 RowReader = Callable[[slice], NDArray[np.floating]]
 
@@ -82,13 +86,17 @@ class Scorer:
         n_rows
             How many rows there are.
         """
-        scores = np.empty(n_rows, np.float64)
+        scores: NDArray[np.float64] = self.member_scores(rows, n_rows).mean(0)
+        return scores.astype(np.float32).astype(np.float64)
+
+    def member_scores(self, rows: RowReader, n_rows: int) -> NDArray[np.float64]:
+        """Return each member's own score of each row, ``(members, n_rows)``."""
+        scores = np.empty((self.ensemble.n_members, n_rows), np.float64)
         for chunk, x, mean, log_var in self.encoded(rows, n_rows):
             output = self.ensemble.decoder(mean)
             likelihood = log_likelihood(self.objective, x, output)
             score = likelihood - self.divergence(mean, log_var)
-            average = score.cpu().double().mean(0)[: chunk.stop - chunk.start]
-            scores[chunk] = average.float().numpy()
+            scores[:, chunk] = score.cpu().double().numpy()[:, : chunk.stop - chunk.start]
         return scores
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
@@ -151,5 +159,8 @@ class Scorer:
     def _chunk_size(self, row: NDArray[np.floating]) -> int:
         n_references = 0 if self._references is None else self._references.mean.shape[1]
         per_row = 8 * self.ensemble.n_members * max(64, row.size, n_references) * 4
-        size = 2 ** int(np.log2(max(1, _CHUNK_BYTES // per_row)))
-        return int(np.clip(size, 8, _LARGEST_CHUNK))
+        kind = "cuda" if self._device.type == "cuda" else "cpu"
+        if row.ndim == 4 and kind == "cpu":
+            per_row *= _FILTERS
+        size = 2 ** int(np.log2(max(1, _CHUNK_BYTES[kind] // per_row)))
+        return int(np.clip(size, 8, _LARGEST_CHUNK[kind]))

@@ -8,7 +8,9 @@ from typer.testing import CliRunner, Result
 
 from aloof.cli.app import app
 
-NAMES = ["arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid"]
+TABLES = ["arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid"]
+IMAGES = ["cats-vs-dogs", "cifar10", "fashion-mnist", "mnist"]
+NAMES = [*TABLES, *IMAGES]
 
 
 def data(*arguments: str) -> Result:
@@ -44,7 +46,12 @@ def test_path_gets_nothing(folder: Path) -> None:
     ]
     (entry,) = json.loads(data("path", "cardio", "--json").output)
     assert entry["present"] is False
-    assert len(data("path", "all").output.split()) == 6
+    assert len(data("path", "all").output.split()) == len(NAMES)
+    result = data("path", "mnist", "cifar10")
+    assert result.output.split() == [
+        str(folder / "mnist"),
+        str(folder / "cifar10" / "cifar10.zip"),
+    ]
 
 
 @pytest.mark.parametrize("command", ["get", "path"])
@@ -61,6 +68,12 @@ def test_a_file_that_is_not_there_is_said(folder: Path) -> None:
     assert result.exit_code == 2
     assert "odds/cardio.mat cannot be read" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_images_that_are_not_there_are_said() -> None:
+    result = data("get", "mnist")
+    assert result.exit_code == 2
+    assert "mnist/train-images-idx3-ubyte.gz cannot be read" in result.stderr
 
 
 def test_a_damaged_file_is_said(folder: Path) -> None:

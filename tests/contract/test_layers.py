@@ -24,7 +24,7 @@ LAYERS = [
     {"scoring", "persistence", "calibration"},
     {"explain"},
     {"estimators"},
-    {"tabular"},
+    {"tabular", "images"},
     {"loading"},
     {"planning"},
     {"baselines"},

@@ -8,7 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from aloof.cli.group import warner
+from aloof.cli.group import fail, warner
+from aloof.cli.images import is_image_model
 from aloof.cli.options import (
     Data,
     Delimiter,
@@ -48,6 +49,8 @@ def evaluate(
 
     Example: **aloof evaluate model new.parquet --label fraud**
     """
+    if is_image_model(model):
+        fail("aloof evaluate compares with the labels of a table; this is a model of images.")
     fitted = TableModel.load(model, device=device)
     column = fitted.label if label is None else label
     if column is not None:

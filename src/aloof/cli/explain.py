@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from aloof.calibration import p_values
 from aloof.cli.group import warner
+from aloof.cli.images import explain_images_command, is_image_model, refuse
 from aloof.cli.options import (
     Data,
     Delimiter,
@@ -36,6 +38,10 @@ def explain(
     data: Data,
     top: Annotated[int, typer.Option(min=1, help="How many rows.")] = 20,
     reasons: Annotated[int, typer.Option(min=1, help="How many reasons for each.")] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PNG", help="Images: a picture of what is strange about them."),
+    ] = None,
     device: Device = "auto",
     delimiter: Delimiter = None,
     encoding: Encoding = "utf8",
@@ -48,7 +54,15 @@ def explain(
     be larger than memory.
 
     Example: **aloof explain model new.parquet --top 5**
+
+    Images: **aloof explain model new-images/ --top 5 --out strange.png**
     """
+    if is_image_model(model):
+        refuse("images", {"--delimiter": delimiter, "--format": file_format})
+        refuse("images", {"--reasons": None if reasons == 3 else reasons})
+        explain_images_command(model, data, top, out, device=device, as_json=as_json)
+        return
+    refuse("a table", {"--out": out})
     fitted = TableModel.load(model, device=device)
     source = opened(data, delimiter, encoding, file_format)
     if fitted.id is not None:

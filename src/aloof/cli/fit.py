@@ -1,4 +1,4 @@
-"""``aloof fit``: from a table to a model."""
+"""``aloof fit``: from a table, or from images, to a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from aloof.cli.group import fail
-from aloof.cli.options import Data, Delimiter, Device, Encoding, FileFormat, Json, opened
+from aloof.cli.images import are_images, fit_images_command, refuse
+from aloof.cli.options import Delimiter, Device, Encoding, FileFormat, Json, opened
 from aloof.exceptions import StaleCheckpointError
 from aloof.persistence import check_place
 from aloof.tabular import Source, TableModel
@@ -22,8 +23,15 @@ __all__ = ["fit"]
 
 
 def fit(
-    train: Data,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
+    train: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, TSV, Parquet or Arrow: a file, a folder, a glob in quotes, or - for CSV "
+            "on standard input. Or a folder or zip archive of images.",
+        ),
+    ] = None,
     label: Annotated[
         str | None,
         typer.Option(
@@ -53,10 +61,27 @@ def fit(
             help="Take a column for a number, category, boolean or timestamp. Repeatable.",
         ),
     ] = None,
+    normal: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Images: the normal ones.")
+    ] = None,
+    anomaly: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Images: the anomalies.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Images: resize to so many pixels. Default: as most are."),
+    ] = None,
     members: Annotated[int, typer.Option(min=1, help="Networks in the ensemble.")] = 5,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Passes over the rows. Default: 150, fewer for many rows."),
+        typer.Option(
+            min=1,
+            help="Passes over the rows. Default: 150, fewer for many rows; images: 20 to 100.",
+        ),
     ] = None,
     calibration: Annotated[
         float,
@@ -86,9 +111,36 @@ def fit(
     same bytes.
 
     Example: **aloof fit train.csv --label fraud --id payment --out model**
+
+    Images: **aloof fit --normal good/ --anomaly bad/ --size 64 --out model**, or one folder
+    with **--labels labels.csv**.
     """
     started = time.monotonic()
     check_place(out, force=force)
+    of_images = {"--normal": normal, "--anomaly": anomaly, "--labels": labels, "--size": size}
+    if are_images(train, of_images):
+        refuse("images", {"--drop": drop, "--kind": kind, "--format": file_format})
+        refuse("images", {"--max-rows": None if max_rows == 1_000_000 else max_rows})
+        fit_images_command(
+            train,
+            out,
+            folders=(normal, anomaly),
+            labels=(labels, id, label, anomaly_value, delimiter, encoding),
+            settings={
+                "size": size,
+                "method": method,
+                "members": members,
+                "calibration": calibration,
+                "seed": seed,
+                "device": device,
+                "max_epochs": epochs,
+            },
+            as_json=as_json,
+        )
+        return
+    refuse("a table", of_images)
+    if train is None:
+        fail("There is nothing to learn from. Name a table, or a folder of images.")
     source = opened(train, delimiter, encoding, file_format)
     settings: dict[str, Any] = {
         "label": label,

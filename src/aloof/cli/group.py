@@ -10,11 +10,17 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from aloof.exceptions import AloofError, CalibrationWarning, LabelWarning, TableWarning
+from aloof.exceptions import (
+    AloofError,
+    CalibrationWarning,
+    ImageWarning,
+    LabelWarning,
+    TableWarning,
+)
 
 __all__ = ["Commands", "fail", "warner"]
 
-_SHOWN = (CalibrationWarning, LabelWarning, TableWarning)
+_SHOWN = (CalibrationWarning, ImageWarning, LabelWarning, TableWarning)
 
 
 class Commands(TyperGroup):

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from aloof.cli.images import describe_images
 from aloof.cli.options import Json, Model
 from aloof.persistence import read_model
 from aloof.tabular import TableModel
@@ -25,6 +26,9 @@ def info(model: Model, as_json: Json = False) -> None:
     Example: **aloof info model**
     """
     content = read_model(model)
+    if "images" in content[0]:
+        describe_images(model, content, as_json=as_json)
+        return
     fitted = TableModel.from_model(model, content, device="cpu")
     found = _facts(fitted, content[0]["versions"])
     if as_json:

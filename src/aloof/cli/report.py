@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from aloof.cli.images import is_image_model, refuse, report_images_command
 from aloof.cli.options import (
     Data,
     Delimiter,
@@ -56,8 +57,15 @@ def report(
     are drawn.
 
     Example: **aloof report model new.parquet --out report.html**
+
+    For a model of images: a contact sheet of the strangest, and what is strange about them.
     """
     check_report(out, force=force)
+    if is_image_model(model):
+        refuse("images", {"--label": label, "--anomaly-value": anomaly_value})
+        refuse("images", {"--delimiter": delimiter, "--format": file_format})
+        report_images_command(model, data, out, top, title, device=device, as_json=as_json)
+        return
     fitted = TableModel.load(model, device=device)
     if label is not None or anomaly_value is not None:
         value = anomaly_value if anomaly_value is not None else fitted.anomaly_value

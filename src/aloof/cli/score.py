@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import fail
+from aloof.cli.images import is_image_model, refuse, score_images_command
 from aloof.cli.options import (
     Data,
     Delimiter,
@@ -66,12 +67,20 @@ def score(
 
     Example: **aloof score model new.parquet --out scores.csv**
 
+    A model of images scores a folder, a zip archive or a file: **aloof score model new-images/
+    --out scores.csv**. Files that cannot be used are named and left out.
+
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
     """
     started = time.monotonic()
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
     check_output(out, force=force)
+    if is_image_model(model):
+        refuse("images", {"--keep": keep, "--resume": resume or None, "--format": file_format})
+        refuse("images", {"--delimiter": delimiter, "--reasons": None if reasons == 3 else 1})
+        score_images_command(model, data, out, force=force, device=device, as_json=as_json)
+        return
     fitted = TableModel.load(model, device=device)
     source = opened(data, delimiter, encoding, file_format)
     before = 0

@@ -9,7 +9,9 @@ import typer
 
 from aloof.calibration import Threshold
 from aloof.cli.group import fail
+from aloof.cli.images import is_image_model
 from aloof.cli.options import Json, Model
+from aloof.images import ImageModel
 from aloof.tabular import TableModel
 
 __all__ = ["threshold"]
@@ -39,7 +41,8 @@ def threshold(
 
     Example: **aloof threshold model --budget 50/10000**
     """
-    fitted = TableModel.load(model, device="cpu")
+    kind = ImageModel if is_image_model(model) else TableModel
+    fitted = kind.load(model, device="cpu")
     given = {"share": share, "budget": budget, "fdr": fdr, "value": value}
     if any(part is not None for part in given.values()):
         try:

@@ -16,15 +16,15 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from aloof._version import __version__
-from aloof.datasets.registry import Dataset, find_dataset
+from aloof.datasets.registry import Dataset, PublicFile, find_dataset
 from aloof.exceptions import DatasetError
 
-__all__ = ["cache_folder", "dataset_path", "read_bytes"]
+__all__ = ["cache_folder", "dataset_path", "place", "read_bytes"]
 
 _logger = logging.getLogger(__name__)
 
 _TIMEOUT = 30.0  # seconds without an answer
-_LARGEST = 2**24  # bytes; more than any of the files
+_LARGEST = 2**25  # bytes; more than any of the files
 
 
 def cache_folder() -> Path:
@@ -51,17 +51,21 @@ def dataset_path(name: str) -> Path:
     -------
     A path in the folder that ``ALOOF_DATA`` names, or else in the cache folder.
     """
-    entry = find_dataset(name)
+    return place(find_dataset(name))
+
+
+def place(entry: Dataset | PublicFile) -> Path:
+    """Return where the file of `entry` is looked for, as `dataset_path` does."""
     return (_local_folder() or cache_folder()) / entry.file
 
 
-def read_bytes(entry: Dataset) -> bytes:
+def read_bytes(entry: Dataset | PublicFile) -> bytes:
     """Return the content of the file of `entry`; download it where it is not there yet.
 
     A file in ``ALOOF_DATA`` is the user's: it is read whatever its SHA-256. One in the
     cache, or a download, must be a known file.
     """
-    path = dataset_path(entry.name)
+    path = place(entry)
     if (folder := _local_folder()) is not None:
         return _read_local(entry, path, folder)
     if path.is_file():
@@ -79,18 +83,24 @@ def _local_folder() -> Path | None:
     return Path(given).expanduser() if given else None
 
 
-def _read_local(entry: Dataset, path: Path, folder: Path) -> bytes:
+def _read_local(entry: Dataset | PublicFile, path: Path, folder: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise DatasetError(
             f"ALOOF_DATA is {str(folder)!r}, and {entry.file} cannot be read there: "
-            f"{error.strerror or error}. Put the file there (it is linked from {entry.home}), "
-            "or unset ALOOF_DATA to download it."
+            f"{error.strerror or error}. Put the file there ({entry.origin})"
+            + (", or unset ALOOF_DATA to download it." if entry.urls else ".")
         ) from error
 
 
-def _download(entry: Dataset) -> bytes:
+def _download(entry: Dataset | PublicFile) -> bytes:
+    if not entry.urls:
+        raise DatasetError(
+            f"{entry.name} has no public home in the form that aloof reads. To make the file: "
+            f"{entry.origin}. Save it as {entry.file} in a folder of yours and set the "
+            "environment variable ALOOF_DATA to that folder."
+        )
     failures = []
     for url in entry.urls:
         request = Request(url, headers={"User-Agent": f"aloof/{__version__}"})
@@ -111,7 +121,7 @@ def _download(entry: Dataset) -> bytes:
     raise DatasetError(
         f"{entry.name} could not be downloaded, and nothing was kept.\n"
         + "".join(f"  {failure}\n" for failure in failures)
-        + f"Try again later, or get the file by hand: it is linked from {entry.home}. Save it "
+        + f"Try again later, or get the file by hand: {entry.origin}. Save it "
         f"as {entry.file} in a folder of yours and set the environment variable ALOOF_DATA to "
         "that folder."
     )

@@ -8,7 +8,40 @@ from dataclasses import dataclass
 
 from aloof.exceptions import DatasetError
 
-__all__ = ["ODDS", "Dataset", "find_dataset", "list_datasets"]
+__all__ = ["ODDS", "Dataset", "PublicFile", "find_dataset", "list_datasets"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicFile:
+    """One file of a data set.
+
+    Attributes
+    ----------
+    name
+        Of the data set.
+    file
+        Path of the file inside the cache folder or ``ALOOF_DATA``.
+    home
+        The page that describes it.
+    urls
+        Direct addresses of the file, tried in this order; none: it has no public home.
+    sha256
+        Of every file known to hold it, the public one first.
+    making
+        How to make the file, where it has no public home.
+    """
+
+    name: str
+    file: str
+    home: str
+    urls: tuple[str, ...]
+    sha256: tuple[str, ...]
+    making: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """How to come by the file, in words."""
+        return f"it is linked from {self.home}" if self.making is None else self.making
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +74,11 @@ class Dataset:
     def file(self) -> str:
         """Path of the file inside the cache folder or ``ALOOF_DATA``."""
         return f"odds/{self.name}.mat"
+
+    @property
+    def origin(self) -> str:
+        """How to come by the file, in words."""
+        return f"it is linked from {self.home}"
 
 
 # The pages of the ODDS library link to these Dropbox files; PyOD's history holds copies.

@@ -19,15 +19,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.calibration import Threshold
 from aloof.estimators._decisions import Decisions
+from aloof.estimators._images import (
+    are_bytes,
+    as_numbers,
+    check_images,
+    check_ndim,
+)
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.explain import Explanation, explain, reconstruct
+from aloof.explain import Explanation, decoded, explain, reconstruct
 from aloof.labels import ANOMALY, read_labels
 from aloof.lean import Lean
 from aloof.networks import (
     Architecture,
+    ConvDecoder,
+    ConvEncoder,
     MLPDecoder,
     MLPEncoder,
     NetworkFactory,
@@ -35,7 +43,7 @@ from aloof.networks import (
 )
 from aloof.persistence import read_model, write_model
 from aloof.references import References
-from aloof.scoring import Scorer
+from aloof.scoring import RowReader, Scorer
 from aloof.training import (
     FitResult,
     LearningRateSchedule,
@@ -81,7 +89,7 @@ class Task:
         Which of them are what, and the objective.
     """
 
-    X: NDArray[np.floating]
+    X: NDArray[Any]
     usual: NDArray[np.int64]
     rows: torch.Tensor
     problem: Problem
@@ -96,6 +104,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     """
 
     hidden: tuple[int, ...] = (128, 64)
+    filters: tuple[int, ...] | None = None
     latent_dim: int = 32
     n_members: int = 5
     beta_kl: float = 0.01
@@ -111,7 +120,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01
-    standardize: bool = True
+    standardize: bool | None = None
     encoder: NetworkFactory | None = None
     decoder: NetworkFactory | None = None
     device: str = "auto"
@@ -129,7 +138,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            Rows ``(n, n_features)``, or ``(n, *shape)`` with networks of your own.
+            Rows ``(n, n_features)``; images ``(n, channels, height, width)``, bytes or
+            numbers in [0, 1]; or ``(n, *shape)`` with networks of your own.
         y
             Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled. Unlabelled rows are
             taken as normal. See `aloof.encode_labels` for other conventions.
@@ -182,7 +192,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._scorer.latent(lambda rows: self.scaling_.transform(X[rows]), len(X))
+        return self._scorer.latent(self._reader(X), len(X))
 
     def explain(self, X: ArrayLike) -> Explanation:
         """Return what every feature contributes to the anomaly score of each row.
@@ -193,15 +203,25 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        found = explain(self._scorer, lambda rows: self.scaling_.transform(X[rows]), len(X))
+        found = explain(self._scorer, self._reader(X), len(X))
         return replace(found, expected=self.scaling_.inverse(found.expected))
 
     def reconstruct(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the mean of the members' reconstructions, in the units of the data."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        rows = reconstruct(self._scorer, lambda rows: self.scaling_.transform(X[rows]), len(X))
-        return self.scaling_.inverse(rows)
+        return self.scaling_.inverse(reconstruct(self._scorer, self._reader(X), len(X)))
+
+    def prototypes(self) -> NDArray[np.float64]:
+        """Return normal rows as the members remember them, in the units of the data.
+
+        These are the reconstructions of the rows that codes are compared with (see
+        `references`), or what the middle of the prior stands for where there are none.
+        """
+        check_is_fitted(self)
+        codes = None if self._references is None else self._references.mean
+        rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
+        return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
 
     def as_pyod(self) -> PyODAdapter:
         """Return a view of this fitted detector with PyOD's names and signs."""
@@ -273,15 +293,20 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
         self.shape_ = X.shape[1:]
         self.scaling_ = Standardizer.identity(self.shape_)
-        if self.standardize:
+        if self._standardizes(X):
             self.scaling_ = Standardizer.fit(X[usual])
         problem = self._problem(labels, seed)
         self._warn_without_anomalies(problem)
-        rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
-        if not bool(torch.isfinite(rows).all()):
-            raise ValueError("X holds values too large for float32; set standardize=True.")
+        if are_bytes(X):
+            rows = torch.from_numpy(X if X.flags.writeable else X.copy())
+        else:
+            rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
+            if not bool(torch.isfinite(rows).all()):
+                raise ValueError("X holds values too large for float32; set standardize=True.")
         self._scoring_dtype = check_architecture(
-            self._architecture(), [rows[:2]], learned_variance=self.likelihood == "gaussian"
+            self._architecture(),
+            [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
+            learned_variance=self.likelihood == "gaussian",
         )
         return Task(X, usual, rows, problem)
 
@@ -307,12 +332,14 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         plain, rows = self._scorer, task.rows.numpy()
         if self._leans(task.problem):
             some = rows[_spread_over(task.usual, _ENOUGH_ROWS)]
-            self._lean = plain.measure_lean(lambda chunk: some[chunk], len(some))
+            self._lean = plain.measure_lean(lambda chunk: as_numbers(some[chunk]), len(some))
         # Rows of which a part are references still say what scores other rows will have.
         n_references = min(self.references, len(task.usual) // 4)
         if n_references >= _FEWEST_REFERENCES:
             known = rows[_spread_over(task.usual, n_references)]
-            self._references = plain.refer_to(lambda chunk: known[chunk], len(known))
+            self._references = plain.refer_to(
+                lambda chunk: as_numbers(known[chunk]), len(known)
+            )
         self._scorer = self._make_scorer()
 
     def _remember_parameters(self) -> None:
@@ -330,17 +357,32 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             lean=self._lean,
         )
 
-    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
-        checked: NDArray[np.floating] = validate_data(
+    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        own = self.encoder is not None
+        if not own:
+            check_ndim(X, type(self).__name__)
+        checked: NDArray[Any] = validate_data(
             self,
             X,
             reset=reset,
-            dtype=[np.float64, np.float32],
-            allow_nd=self.encoder is not None,
+            dtype=np.uint8 if are_bytes(X) else [np.float64, np.float32],
+            allow_nd=own or getattr(X, "ndim", 0) == 4,
             ensure_min_samples=2 if reset else 1,
         )
+        if self.filters is not None and (own or checked.ndim != 4):
+            raise ValueError(
+                "filters are those of aloof's own networks for images (n, channels, height, "
+                "width). Set filters=None."
+            )
+        if checked.ndim == 4 and (not own or are_bytes(checked)):
+            check_images(
+                checked,
+                type(self).__name__,
+                standardize=self.standardize,
+                likelihood="squared-error" if own else self.likelihood,
+            )
         if self.likelihood == "bernoulli" and (
-            self.standardize or checked.min() < 0 or checked.max() > 1
+            self._standardizes(checked) or _outside(checked, 0.0, 1.0)
         ):
             raise ValueError(
                 "likelihood='bernoulli' needs X in [0, 1] and standardize=False; use "
@@ -353,8 +395,16 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             )
         return checked
 
-    def _score_samples(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        return self._scorer.score(lambda rows: self.scaling_.transform(X[rows]), len(X))
+    def _standardizes(self, X: NDArray[Any]) -> bool:
+        """Whether these rows are to be scaled; without word of it, all but images are."""
+        return X.ndim != 4 if self.standardize is None else self.standardize
+
+    def _reader(self, X: NDArray[Any]) -> RowReader:
+        """Return what reads rows as the networks take them, a few at a time."""
+        return lambda rows: self.scaling_.transform(as_numbers(X[rows]))
+
+    def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        return self._scorer.score(self._reader(X), len(X))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):
@@ -392,6 +442,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _architecture(self) -> Architecture:
         if self.encoder is not None and self.decoder is not None:
             encoder, decoder = self.encoder, self.decoder
+        elif len(self.shape_) == 3:
+            filters = None if self.filters is None else tuple(self.filters)
+            encoder = partial(ConvEncoder, channels=filters, hidden=tuple(self.hidden))
+            decoder = partial(ConvDecoder, channels=filters, hidden=tuple(self.hidden))
         else:
             hidden = tuple(self.hidden)
             encoder = partial(MLPEncoder, hidden=hidden)
@@ -449,6 +503,10 @@ def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
             detector.__dict__.clear()
             detector.__dict__.update(state)
         raise
+
+
+def _outside(X: NDArray[Any], low: float, high: float) -> bool:
+    return X.dtype != np.uint8 and bool(X.min() < low or X.max() > high)
 
 
 def _spread_over(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from aloof.training import Objective, Problem, TrainingConfig
 
 __all__ = ["LabelledDetector"]
 
-# Without `jitter`, and none at all where values must stay in [0, 1].
+# Without `jitter`, and none at all where values must stay in [0, 1], as pixels must.
 _JITTER = 0.5
 
 
@@ -30,7 +30,8 @@ class LabelledDetector(Detector):
     def _objective(self) -> Objective:
         jitter = self.jitter
         if jitter is None:
-            jitter = 0.0 if self.likelihood == "bernoulli" else _JITTER
+            bounded = self.likelihood == "bernoulli" or len(self.shape_) == 3
+            jitter = 0.0 if bounded else _JITTER
         return replace(super()._objective(), gamma=self.gamma, jitter=jitter)
 
     def _config(self, problem: Problem) -> TrainingConfig:

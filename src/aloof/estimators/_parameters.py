@@ -49,6 +49,11 @@ def _or_none(check: _Check) -> _Check:
 _BOOLEAN: _Check = (lambda v: isinstance(v, bool), "True or False")
 _FACTORY: _Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
 
+_WIDTHS: _Check = (
+    lambda v: isinstance(v, tuple | list) and all(_integer(1)[0](w) for w in v),
+    "a tuple of ints >= 1",
+)
+
 _CHECKS: dict[str, _Check] = {
     "alpha": _real(float("-inf")),
     "anomaly_batch_size": _integer(1),
@@ -62,13 +67,11 @@ _CHECKS: dict[str, _Check] = {
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
     "encoder": _FACTORY,
+    "filters": _or_none(_WIDTHS),
     "freeze_decoder": _BOOLEAN,
     "gamma": _real(0),
     "jitter": _or_none(_real(0)),
-    "hidden": (
-        lambda v: isinstance(v, tuple | list) and all(_integer(1)[0](w) for w in v),
-        "a tuple of ints >= 1",
-    ),
+    "hidden": _WIDTHS,
     "latent_dim": _integer(1),
     "lean": _BOOLEAN,
     "learning_rate": _real(0, above=True),
@@ -84,7 +87,7 @@ _CHECKS: dict[str, _Check] = {
     "references": _integer(0),
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
-    "standardize": _BOOLEAN,
+    "standardize": _or_none(_BOOLEAN),
     "trim": _real(0, 0.5),
     "validation_fraction": _real(0, 0.5, above=True),
     "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),

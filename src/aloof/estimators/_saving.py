@@ -106,7 +106,10 @@ def restored(
     where = resolve_device(device)
     try:
         parameters = dict(manifest["parameters"])
-        parameters.update(hidden=tuple(parameters["hidden"]), encoder=encoder, decoder=decoder)
+        for name in ("hidden", "filters"):
+            if parameters.get(name) is not None:
+                parameters[name] = tuple(parameters[name])
+        parameters.update(encoder=encoder, decoder=decoder)
         detector = cls(**parameters)
         check_parameters(cls.__name__, detector.get_params(deep=False))
         detector.device_ = where

@@ -31,7 +31,8 @@ class DualPriorVAE(LabelledDetector):
     jitter
         How far labelled anomalies are moved in every batch, the way normal rows differ from
         each other, in their standard deviations: each anomaly then stands for its
-        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"``.
+        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"`` and
+        for images.
     warmup_epochs
         Passes over normal rows alone before anomalies join; None: a third of all passes.
     anomaly_interval

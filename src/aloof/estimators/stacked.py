@@ -113,6 +113,8 @@ def _fit(
 
 def _joined(tasks: Sequence[Task]) -> tuple[torch.Tensor, list[Problem]]:
     """Put the rows of all tasks into one array, and let the problems index that."""
+    if len(tasks) == 1:  # the rows may be on disk: leave them there
+        return tasks[0].rows, [tasks[0].problem]
     problems: list[Problem] = []
     rows: list[torch.Tensor] = []
     starts: dict[bytes, int] = {}
@@ -150,6 +152,7 @@ def _key(detector: Detector, task: Task) -> tuple[Any, ...]:
         detector.encoder,
         detector.decoder,
         tuple(detector.hidden),
+        detector.filters and tuple(detector.filters),
         detector.latent_dim,
         detector.likelihood == "gaussian",
         detector.shape_,

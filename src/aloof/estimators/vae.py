@@ -21,7 +21,11 @@ class VAE(Detector):
     ----------
     hidden
         Widths of the hidden layers from the data to the latent space; the decoder mirrors
-        them. Not used with networks of your own.
+        them. With images, of the dense layers that follow the convolutions. Not used with
+        networks of your own.
+    filters
+        With images: the filters of each convolutional stage, which halves height and width.
+        None: as many as suit the size of the images, see `aloof.networks.default_channels`.
     latent_dim
         Size of the latent space.
     n_members
@@ -60,7 +64,8 @@ class VAE(Detector):
         Share of the training rows not labelled as anomalies that `predict` calls anomalies.
         It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
     standardize
-        Scale features to mean 0 and variance 1 of the rows not labelled as anomalies.
+        Scale features to mean 0 and variance 1 of the rows not labelled as anomalies. None:
+        rows of numbers, but not images.
     encoder, decoder
         Factories ``(shape, latent_dim) -> torch.nn.Module`` for networks of your own; see
         `aloof.networks`.

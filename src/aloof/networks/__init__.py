@@ -22,7 +22,7 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import ConvDecoder, ConvEncoder, default_channels
+from aloof.networks.conv import PAPER_NETWORKS, ConvDecoder, ConvEncoder, default_channels
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
@@ -32,6 +32,7 @@ from aloof.networks.protocol import (
 )
 
 __all__ = [
+    "PAPER_NETWORKS",
     "Architecture",
     "ConditionalMLPDecoder",
     "ConditionalMLPEncoder",

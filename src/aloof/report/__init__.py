@@ -8,6 +8,7 @@ from aloof.report.figures import (
     score_histograms,
 )
 from aloof.report.html import check_report, write_report
+from aloof.report.images import write_image_report
 
 __all__ = [
     "check_drawing",
@@ -16,5 +17,6 @@ __all__ = [
     "plot_roc",
     "save_figure",
     "score_histograms",
+    "write_image_report",
     "write_report",
 ]

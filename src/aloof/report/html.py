@@ -22,7 +22,7 @@ from aloof.report.phrases import count
 from aloof.report.survey import survey
 from aloof.tabular import Source, TableModel, open_source, to_table
 
-__all__ = ["check_report", "write_report"]
+__all__ = ["check_report", "template", "write_page", "write_report"]
 
 _ROWS = 16_384
 _REASON = re.compile(r"`(.+?)` (.*)", re.DOTALL)
@@ -75,7 +75,7 @@ def write_report(
     method = METHODS[model.detector.method]
     members = count(len(model.detector.member_seeds_), "member")
     today = datetime.datetime.now(datetime.UTC).date()
-    page = _template().render(
+    page = template("report.html").render(
         title=title,
         subtitle=f"{name or 'A table in memory'}, scored by a {method} with {members}, {today}",
         version=__version__,
@@ -90,7 +90,7 @@ def write_report(
         model=model_facts(model),
         reproduce=reproduce(model, name, top),
     )
-    _write(Path(path), page)
+    write_page(Path(path), page)
 
 
 def check_report(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -130,7 +130,8 @@ def _batches(frame: Any) -> Iterator[pa.RecordBatch]:
     yield from table.combine_chunks().to_batches(max_chunksize=_ROWS)
 
 
-def _template() -> Any:
+def template(name: str, *styles: str) -> Any:
+    """Return a template of this package with its style sheets, the common one first."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup, escape
 
@@ -148,11 +149,13 @@ def _template() -> Any:
     environment.filters["reason"] = reason
     # The style sheet and the pictures are ours; everything else is escaped.
     environment.filters["picture"] = Markup
-    environment.globals["css"] = Markup((folder / "report.css").read_text(encoding="utf-8"))
-    return environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
+    sheets = [(folder / s).read_text(encoding="utf-8") for s in ("report.css", *styles)]
+    environment.globals["css"] = Markup("\n".join(sheets))
+    return environment.from_string((folder / name).read_text(encoding="utf-8"))
 
 
-def _write(target: Path, page: str) -> None:
+def write_page(target: Path, page: str) -> None:
+    """Put a whole page in place, or nothing."""
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         with aside.open("w", encoding="utf-8") as file:

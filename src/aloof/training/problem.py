@@ -32,6 +32,9 @@ class Problem:
         The method and its numbers.
     validation_normal, validation_anomaly
         Rows held out for early stopping.
+    rows_per_epoch
+        How many normal rows an epoch draws; None: every one once. Problems of different sizes
+        are one stack if they draw equally many.
     """
 
     normal: NDArray[np.int64]
@@ -40,6 +43,7 @@ class Problem:
     anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
     validation_normal: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
     validation_anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
+    rows_per_epoch: int | None = None
 
     @property
     def uses_anomalies(self) -> bool:
@@ -48,7 +52,7 @@ class Problem:
 
     def n_steps(self, batch_size: int) -> int:
         """Return the steps of an epoch."""
-        return ceil(len(self.normal) / batch_size)
+        return ceil(self._n_drawn / batch_size)
 
     def n_rows(self, batch_size: int) -> int:
         """Return the rows of a batch: an epoch is split into equal batches.
@@ -56,7 +60,11 @@ class Problem:
         1,000 rows in batches of at most 128 are 8 batches of 125, so no batch is a small
         remainder and no row is left out.
         """
-        return ceil(len(self.normal) / self.n_steps(batch_size))
+        return ceil(self._n_drawn / self.n_steps(batch_size))
+
+    @property
+    def _n_drawn(self) -> int:
+        return len(self.normal) if self.rows_per_epoch is None else self.rows_per_epoch
 
     def shape(self, batch_size: int) -> tuple[object, ...]:
         """Return what the problems of one stack must have in common."""

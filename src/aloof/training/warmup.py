@@ -63,6 +63,7 @@ def _key(problem: Problem) -> tuple[object, ...]:
     return (
         np.ascontiguousarray(problem.normal, np.int64).tobytes(),
         tuple(problem.seeds),
+        problem.rows_per_epoch,
         objective.beta_kl,
         objective.likelihood,
         objective.reduction,

@@ -1,0 +1,56 @@
+"""Rows that are images: bytes, or numbers in [0, 1], of shape ``(channels, height, width)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aloof.training import Likelihood
+
+__all__ = ["are_bytes", "as_numbers", "check_images", "check_ndim"]
+
+
+def are_bytes(X: ArrayLike) -> bool:
+    """Whether these are images whose pixels are bytes."""
+    return getattr(X, "ndim", 0) == 4 and getattr(X, "dtype", None) == np.uint8
+
+
+def as_numbers(rows: NDArray[Any]) -> NDArray[np.floating]:
+    """Return a few rows as numbers: bytes in [0, 1], anything else as it is."""
+    return rows / 255.0 if rows.dtype == np.uint8 else rows
+
+
+def check_ndim(X: ArrayLike, owner: str) -> None:
+    """Say what to do with images that have no axis for their channels."""
+    if getattr(X, "ndim", 0) == 3:
+        raise ValueError(
+            f"Found array with dim 3, while {owner} takes rows (n, n_features) or images "
+            "(n, channels, height, width). Grey images need an axis of length 1: "
+            "X[:, np.newaxis]."
+        )
+
+
+def check_images(
+    X: NDArray[Any], owner: str, *, standardize: bool | None, likelihood: Likelihood
+) -> None:
+    """Raise an error where aloof's own convolutional networks cannot learn these images."""
+    if standardize:
+        raise ValueError(
+            f"{owner} does not standardise images: their pixels stay in [0, 1]. Set "
+            "standardize=None or False."
+        )
+    if likelihood != "squared-error":
+        raise ValueError(
+            f"The networks for images need likelihood='squared-error'; got {likelihood!r}. "
+            "Pass an encoder and a decoder of your own for another one."
+        )
+    if X.dtype == np.uint8 or X.size == 0:
+        return
+    lowest, highest = float(X.min()), float(X.max())
+    if lowest < 0.0 or highest > 1.0:
+        raise ValueError(
+            f"The pixels of images must be numbers in [0, 1], or bytes (uint8); these go from "
+            f"{lowest:g} to {highest:g}. Divide by 255, or convert: X.astype(np.uint8)."
+        )

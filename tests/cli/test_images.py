@@ -1,0 +1,221 @@
+"""The commands for images, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv as pa_csv
+import pytest
+from pictures import disc, encoded, parts
+from PIL import Image
+from sklearn.metrics import roc_auc_score
+from typer.testing import CliRunner, Result
+
+from aloof.cli.app import app
+
+SHORT = ["--members", "1", "--epochs", "3"]
+
+
+def aloof(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def refused(done: Result, *words: str) -> None:
+    """Check that a command ended with one line that says these things, and code 2."""
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning")]
+    assert len(lines) == 1, done.stderr
+    for part in words:
+        assert part in lines[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Good and bad parts, new ones with what may go wrong, and a model of the first."""
+    folder = tmp_path_factory.mktemp("images")
+    parts(folder / "parts", good=100, bad=8)
+    parts(folder / "new", good=16, bad=6, seed=1)
+    rng = np.random.default_rng(2)
+    (folder / "new" / "cut.jpg").write_bytes(encoded(disc(rng, 64), "JPEG")[:-100])
+    (folder / "new" / "text.png").write_text("no picture")
+    (folder / "new" / "notes.txt").write_text("beside the images")
+    done = aloof(
+        "fit",
+        *("--normal", str(folder / "parts" / "good")),
+        *("--anomaly", str(folder / "parts" / "bad")),
+        *("--size", "16", "--members", "2", "--epochs", "20"),
+        *("--out", str(folder / "model")),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "Learned from 80 images and 8 labelled anomalies, 16 x 16 pixels" in done.stdout
+    assert not list(folder.glob(".model*"))  # the checkpoint is gone
+    return folder
+
+
+@pytest.fixture
+def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with the same files, which the commands run in."""
+    for name in ("parts", "new", "model"):
+        (tmp_path / name).symlink_to(folder / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_folder_is_scored_and_bad_files_are_named(here: Path) -> None:
+    done = aloof("score", "model", "new", "--out", "scores.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "Scored 22 images" in done.stdout
+    assert "2 files skipped" in done.stdout
+    assert "warning: skipped: cut.jpg is cut off or damaged" in done.stderr
+    assert "warning: skipped: text.png is not an image" in done.stderr
+    table = pa_csv.read_csv(here / "scores.csv")
+    assert table.column_names == ["file", "anomaly_score", "p_value", "is_anomaly"]
+    names = table["file"].to_pylist()
+    assert names == sorted(names)
+    bad = [name.startswith("bad/") for name in names]
+    assert roc_auc_score(bad, table["anomaly_score"].to_numpy()) > 0.9
+
+
+def test_an_archive_scores_as_its_folder_does(here: Path) -> None:
+    with zipfile.ZipFile(here / "new.zip", "w") as file:
+        for path in sorted((here / "new").rglob("*.png")):
+            file.write(path, path.relative_to(here / "new"))
+        file.writestr("../evil.png", (here / "new" / "bad" / "000.png").read_bytes())
+    assert aloof("score", "model", "new", "--out", "folder.csv").exit_code == 0
+    done = aloof("score", "model", "new.zip", "--out", "archive.csv", "--json")
+    assert (here / "folder.csv").read_bytes() == (here / "archive.csv").read_bytes()
+    found = json.loads(done.stdout)
+    assert found["n_images"] == 22
+    assert {"file": "../evil.png", "reason": "has a name that leads out of the archive"} in (
+        found["skipped"]
+    )
+    assert not (here.parent / "evil.png").exists()
+
+
+def test_one_file_is_scored(here: Path) -> None:
+    done = aloof("score", "model", "new/bad/001.png", "--out", "-")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith('"001.png",')
+
+
+def test_info_and_threshold(here: Path, tmp_path: Path) -> None:
+    shown = aloof("info", "model").stdout
+    assert "100 images" not in shown
+    assert "108 images, 8 labelled anomalies, 20 held out" in shown
+    assert "16 x 16 pixels, in colour" in shown
+    assert json.loads(aloof("info", "model", "--json").stdout)["shape"] == [3, 16, 16]
+    (here / "model").unlink()
+    (here / "copy").mkdir()
+    folder = aloof("fit", "parts", "--anomaly", "bad", *SHORT, "--out", "mine")
+    assert folder.exit_code == 0, folder.stderr
+    done = aloof("threshold", "mine", "--share", "0.25", "--json")
+    assert json.loads(done.stdout)["rule"] == {"share": 0.25}
+    assert json.loads(aloof("info", "mine", "--json").stdout)["threshold"]["rule"] == {
+        "share": 0.25
+    }
+
+
+def test_explain_lists_and_draws(here: Path) -> None:
+    done = aloof("explain", "model", "new", "--top", "3", "--out", "strange.png")
+    assert done.exit_code == 0, done.stderr
+    assert "The 3 most anomalous of 22 images" in done.stdout
+    with Image.open(here / "strange.png") as picture:
+        width, height = picture.size
+    assert (width, height) == (3 * 192 + 2 * 4, 3 * 192 + 2 * 4)
+    rows = json.loads(aloof("explain", "model", "new", "--json").stdout)["images"]
+    scores = [row["anomaly_score"] for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    refused(aloof("explain", "model", "new", "--out", "x.jpg"), "PNG file", "x.png")
+
+
+def test_report(here: Path) -> None:
+    done = aloof("report", "model", "new", "--top", "4", "--out", "report.html")
+    assert done.exit_code == 0, done.stderr
+    page = (here / "report.html").read_text()
+    assert page.count('<li class="card">') == 4
+    assert "cut.jpg" in page
+    refused(aloof("report", "model", "new", "--out", "report.html"), "exists")
+
+
+def test_labels_come_from_a_table(here: Path) -> None:
+    lines = [f"bad\\{i:03}.png,defect" for i in range(4)]
+    lines += [f"good/{i:03}.png,fine" for i in range(20)]
+    (here / "labels.csv").write_text("\n".join(["picture,state", *lines]))
+    refused(
+        aloof("fit", "parts", "--labels", "labels.csv", *SHORT, "--out", "m"),
+        "Labels in column 'state' cannot be read",
+    )
+    done = aloof(
+        "fit",
+        "parts",
+        *("--labels", "labels.csv", "--anomaly-value", "defect"),
+        *SHORT,
+        *("--out", "m", "--json"),
+    )
+    assert done.exit_code == 0, done.stderr
+    training = json.loads(done.stdout)["training"]
+    assert training["n_anomalies"] == 4
+    assert training["n_labelled_normal"] == 20
+    assert training["n_unlabelled"] == 84
+
+
+def test_a_table_of_labels_must_be_clear(here: Path) -> None:
+    (here / "three.csv").write_text("file,a,b\ngood/000.png,0,1\n")
+    (here / "other.csv").write_text("file,label\nx.png,0\n")
+    common = ("--out", "m", *SHORT)
+    refused(aloof("fit", "parts", "--labels", "three.csv", *common), "a, b", "--label COLUMN")
+    refused(aloof("fit", "parts", "--labels", "other.csv", *common), "--id COLUMN")
+    refused(aloof("fit", "--labels", "other.csv", *common), "needs the folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["parts", "--kind", "a=number"], "--kind cannot be used with images"),
+        (["parts", "--drop", "a"], "--drop cannot be used with images"),
+        (["parts", "--id", "a"], "--id cannot be used with images without --labels"),
+        (["parts", "--max-rows", "10"], "--max-rows cannot be used with images"),
+        (["table.csv", "--size", "8"], "--size cannot be used with a table"),
+        (["table.csv", "--normal", "parts"], "--normal cannot be used with a table"),
+        (["--normal", "empty"], "There is no image in empty"),
+        (["--normal", "one"], "is 1 image not labelled"),
+        (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),
+        (["--anomaly", "parts/bad"], "There are no images"),
+        (["parts", "--normal", "fine"], "no image in a folder 'fine'"),
+        ([], "nothing to learn from"),
+    ],
+)
+def test_bad_usage_is_one_line(here: Path, arguments: list[str], words: str) -> None:
+    (here / "table.csv").write_text("a,b\n1,2\n")
+    (here / "empty").mkdir()
+    parts(here / "one", good=1, bad=0)
+    refused(aloof("fit", *arguments, "--out", "m"), words)
+    assert not (here / "m").exists()
+
+
+def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
+    (here / "tables").mkdir()
+    rng = np.random.default_rng(0)
+    for part in range(2):
+        lines = [",".join(f"{value:.3f}" for value in row) for row in rng.normal(size=(40, 2))]
+        (here / "tables" / f"{part}.csv").write_text("\n".join(["a,b", *lines]))
+    done = aloof("fit", "tables", "--out", "m", "--method", "vae", *SHORT)
+    assert done.exit_code == 0, done.stderr
+    assert "in 2 columns" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["score", "model", "new", "--out", "s.csv", "--keep", "a"], "--keep cannot be used"),
+        (["score", "model", "new", "--out", "s.csv", "--resume"], "--resume cannot be used"),
+        (["report", "model", "new", "--out", "r.html", "--label", "a"], "--label cannot be"),
+        (["evaluate", "model", "new"], "a model of images"),
+        (["score", "model", "nowhere", "--out", "s.csv"], "no folder or file 'nowhere'"),
+    ],
+)
+def test_what_only_tables_have_is_refused(here: Path, arguments: list[str], words: str) -> None:
+    refused(aloof(*arguments), words)

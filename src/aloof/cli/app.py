@@ -8,6 +8,7 @@ import typer
 
 from aloof._version import __version__
 from aloof.cli.bench import bench
+from aloof.cli.bench_images import images as bench_images
 from aloof.cli.data import data
 from aloof.cli.demo import demo
 from aloof.cli.evaluate import evaluate
@@ -68,6 +69,7 @@ app.command()(report)
 app.command()(threshold)
 app.command()(info)
 app.command()(demo)
+bench.command("images")(bench_images)
 bench.command("planning")(planning)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

@@ -21,12 +21,13 @@ from aloof.experiments.protocol import (
 from aloof.experiments.records import Case, jsonable
 from aloof.experiments.settings import Setting, build
 
-__all__ = ["Place", "Plan", "make_plan"]
+__all__ = ["Place", "Plan", "make_plan", "what_counts"]
 
 Place = tuple[str, float, float, int]
 
-# Where and how loudly it runs is not what it computes.
-_NO_CONFIG = ("device", "random_state", "verbose", "checkpoint")
+# Where and how loudly it runs is not what it computes, and neither is what is done to images
+# or to rows that are not standardised yet.
+_NO_CONFIG = ("device", "random_state", "verbose", "checkpoint", "filters", "standardize")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +82,7 @@ class Plan:
     def identity(self, case: Case) -> dict[str, Any]:
         """Return what a record must say to be the result of this case: data, rows, config."""
         split = self.splits[case.place]
-        config = self.estimator(case).get_params(deep=False)
-        config = {key: value for key, value in config.items() if key not in _NO_CONFIG}
+        config = what_counts(self.estimator(case).get_params(deep=False))
         identity: dict[str, Any] = jsonable(
             {
                 "data_sha256": self.tables[case.dataset].sha256,
@@ -95,6 +95,11 @@ class Plan:
             }
         )
         return identity
+
+
+def what_counts(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of an estimator that its results depend on."""
+    return {key: value for key, value in config.items() if key not in _NO_CONFIG}
 
 
 def make_plan(experiment: Experiment) -> Plan:

@@ -19,7 +19,7 @@ from typing import Any
 
 from aloof.exceptions import ExperimentError
 from aloof.experiments.measure import Trial
-from aloof.experiments.plan import Plan
+from aloof.experiments.plan import Plan, what_counts
 from aloof.experiments.protocol import split_record
 from aloof.experiments.records import (
     Case,
@@ -128,7 +128,8 @@ def pending(plan: Plan, found: Mapping[Case, Mapping[str, Any]]) -> list[Case]:
 def _holds(plan: Plan, case: Case, record: Mapping[str, Any] | None) -> bool:
     if record is None or record.get("status") != "ok":
         return False
-    return all(record.get(key) == value for key, value in plan.identity(case).items())
+    known = {**record, "config": what_counts(record.get("config", {}))}
+    return all(known.get(key) == value for key, value in plan.identity(case).items())
 
 
 def _jobs(plan: Plan, cases: Sequence[Case], device: str) -> tuple[list[Job], list[Job]]:

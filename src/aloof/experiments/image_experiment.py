@@ -1,0 +1,222 @@
+"""A sweep over image problems: which methods, which ratios, which classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from aloof.baselines.images import IMAGE_METHODS, SHALLOW_METHODS, ImageSchedule
+from aloof.exceptions import ExperimentError
+from aloof.experiments.image_protocol import class_pairs
+from aloof.experiments.image_settings import IMAGE_SETTINGS, ImageSetting, image_objective
+from aloof.experiments.names import did_you_mean
+from aloof.training import METHODS, Method, TrainingConfig
+
+__all__ = [
+    "IMAGE_SYSTEMS",
+    "UNSUPERVISED",
+    "ImageCase",
+    "ImageExperiment",
+    "make_image_experiment",
+]
+
+_HYBRIDS = tuple(f"{name}-hybrid" for name in SHALLOW_METHODS)
+
+# Ill-trained: pre-trained for ten epochs, as in the paper's appendix.
+_ILL = "deep-sad-ill"
+
+IMAGE_SYSTEMS: tuple[str, ...] = (
+    *METHODS,
+    *IMAGE_METHODS,
+    _ILL,
+    *SHALLOW_METHODS,
+    *_HYBRIDS,
+)
+
+# They learn nothing from labels: there is one result, without labelled anomalies.
+UNSUPERVISED = frozenset(
+    ["vae", "cae", "deep-svdd"]
+    + [name for name in (*SHALLOW_METHODS, *_HYBRIDS) if not name.startswith("ssad")]
+)
+
+
+@dataclass(frozen=True, order=True)
+class ImageCase:
+    """What one record is about.
+
+    Attributes
+    ----------
+    dataset, method
+        By name.
+    normal, anomaly
+        The normal class, and that of the labelled anomalies.
+    gamma_l, gamma_p
+        Ratios of labelled and of hidden anomalies.
+    seed
+        Of the split and the members.
+    variant
+        What is different from the paper's method, if anything.
+    """
+
+    dataset: str
+    method: str
+    normal: int
+    anomaly: int
+    gamma_l: float
+    gamma_p: float
+    seed: int
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class ImageExperiment:
+    """A sweep.
+
+    Attributes
+    ----------
+    dataset
+        By name.
+    methods
+        Of `IMAGE_SYSTEMS`. Those that learn nothing from labels stand for a `gamma_l` of 0,
+        the others for the rest.
+    gamma_l, gamma_p
+        Ratios of labelled and of hidden anomalies.
+    problems
+        As many as classes, or all pairs of classes; None: as many as classes.
+    members
+        Of each ensemble.
+    seed
+        Of splits and members.
+    max_epochs
+        Of the training; None: what suits the data set. The warm-up keeps its share.
+    baseline_epochs
+        Of baselines, and of the autoencoders they begin with.
+    separate_encoder, freeze_decoder
+        The paper's ablation.
+    stack
+        Most members of one method to train at once.
+    title
+        Of the table.
+    """
+
+    dataset: str = "fashion-mnist"
+    methods: tuple[str, ...] = ("vae", "mml", "dp")
+    gamma_l: tuple[float, ...] = (0.0, 0.01, 0.05, 0.1, 0.2)
+    gamma_p: tuple[float, ...] = (0.0,)
+    problems: int | None = None
+    members: int = 5
+    seed: int = 0
+    max_epochs: int | None = None
+    baseline_epochs: int = 150
+    separate_encoder: bool = False
+    freeze_decoder: bool = True
+    stack: int = 150
+    title: str = ""
+
+    @property
+    def variant(self) -> str:
+        """Return what is different from the paper's method."""
+        parts = []
+        if self.separate_encoder:
+            parts.append("separate encoder")
+        if not self.freeze_decoder:
+            parts.append("free decoder")
+        return ", ".join(parts)
+
+    @property
+    def setting(self) -> ImageSetting:
+        """Return how the data set is learned."""
+        setting = IMAGE_SETTINGS[self.dataset]
+        if self.max_epochs is None:
+            return setting
+        share = self.max_epochs / setting.max_epochs
+        changed = {
+            "max_epochs": self.max_epochs,
+            "warmup_epochs": round(share * setting.warmup_epochs),
+            "annealing_epochs": max(1, round(share * setting.annealing_epochs)),
+        }
+        return ImageSetting(**{**asdict(setting), **changed})
+
+    def cases(self, n_classes: int) -> list[ImageCase]:
+        """Return everything there is to run, in the order of the table."""
+        pairs = class_pairs(n_classes, self.problems or n_classes)
+        found: dict[ImageCase, None] = {}
+        for gamma_p in self.gamma_p:
+            for gamma_l in self.gamma_l:
+                for method in self.methods:
+                    for normal, anomaly in pairs:
+                        # Without labelled anomalies there is one method and no anomaly class.
+                        none = gamma_l == 0.0
+                        if none != (method in UNSUPERVISED):
+                            continue
+                        case = ImageCase(
+                            self.dataset,
+                            method,
+                            normal,
+                            -1 if none and not gamma_p else anomaly,
+                            gamma_l,
+                            gamma_p,
+                            self.seed,
+                            "" if none else self.variant,
+                        )
+                        found[case] = None
+        return list(found)
+
+    def identity(self, case: ImageCase, sha256: str) -> str:
+        """Return a digest of all that a result depends on, beside the case."""
+        what: dict[str, Any] = {"data": sha256, "members": self.members}
+        if case.method in METHODS:
+            what["objective"] = asdict(image_objective(case.method, self.setting))
+            what["config"] = asdict(self.config(case.method))
+        else:
+            what["schedule"] = asdict(self.schedule(case.method))
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+    def config(self, method: Method, **changes: Any) -> TrainingConfig:
+        """Return the schedule of one of our methods."""
+        own = {
+            "separate_encoder": self.separate_encoder and method != "vae",
+            "freeze_decoder": self.freeze_decoder,
+        }
+        return self.setting.config(method, **own, **changes)
+
+    def schedule(self, method: str, **changes: Any) -> ImageSchedule:
+        """Return the schedule of a baseline."""
+        epochs = self.baseline_epochs
+        return ImageSchedule(
+            max_epochs=epochs, pretrain_epochs=10 if method == _ILL else epochs, **changes
+        )
+
+
+def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
+    """Turn options, as a TOML file or the command line has them, into an experiment."""
+    known = [field.name for field in fields(ImageExperiment)]
+    for name in options:
+        if name not in known:
+            raise ExperimentError(f"There is no option {name!r}{did_you_mean(name, known)}")
+    chosen = dict(options)
+    for name in ("methods", "gamma_l", "gamma_p"):
+        value = chosen.get(name)
+        if value is not None:
+            chosen[name] = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for name in ("gamma_l", "gamma_p"):
+        if name in chosen:
+            chosen[name] = tuple(float(value) for value in chosen[name])
+    experiment = ImageExperiment(**chosen)
+    if experiment.dataset not in IMAGE_SETTINGS:
+        raise ExperimentError(
+            f"There is no image set {experiment.dataset!r}"
+            f"{did_you_mean(experiment.dataset, IMAGE_SETTINGS)}"
+        )
+    for method in experiment.methods:
+        if method not in IMAGE_SYSTEMS:
+            raise ExperimentError(
+                f"There is no method {method!r}{did_you_mean(method, IMAGE_SYSTEMS)}"
+            )
+    for name in ("members", "stack", "baseline_epochs"):
+        if getattr(experiment, name) < 1:
+            raise ExperimentError(f"{name} must be at least 1.")
+    return experiment

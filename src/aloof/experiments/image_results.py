@@ -1,0 +1,206 @@
+"""The image experiments as tables and a picture: ours, the baselines', the paper's figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import ttest_rel
+
+from aloof.experiments.image_paper import image_paper_figure
+from aloof.experiments.records import write_text
+from aloof.experiments.table import Grid, to_markdown
+from aloof.report import check_drawing, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["image_curves", "image_grids", "write_image_results"]
+
+_PEER = "deep-sad"
+_OURS = ("mml", "dp", "mml-dp")
+_NOTES = {
+    "cifar10": "The images are CIFAR-10 encoded as JPEG of quality 75: figures may differ "
+    "slightly from those of the lossless images.",
+}
+_Records = Sequence[Mapping[str, Any]]
+
+
+def image_grids(records: _Records) -> list[Grid]:
+    """Return the tables of one image set."""
+    dataset = records[0]["dataset"]
+    systems = list(dict.fromkeys((r["method"], r["variant"]) for r in records))
+    conditions = sorted({(r["gamma_p"], r["gamma_l"]) for r in records})
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for record in records:
+        key = (record["method"], record["variant"], record["gamma_p"], record["gamma_l"])
+        groups.setdefault(key, []).append(record)
+    columns = tuple(_condition(*condition) for condition in conditions)
+    notes = [
+        "AUROC in percent, mean and standard deviation over problems (normal class, class of "
+        "the labelled anomalies); in brackets how many.",
+        "The paper's figures are over 90 problems with its own draws (CatsVsDogs: 2).",
+    ]
+    if dataset in _NOTES:
+        notes.append(_NOTES[dataset])
+    rows = []
+    for method, variant in systems:
+        own = [groups.get((method, variant, *condition), []) for condition in conditions]
+        rows.append((_label(method, variant), *(_text(_values(group)) for group in own)))
+        figures = [image_paper_figure(dataset, method, gl, gp) for gp, gl in conditions]
+        if any(figures) and not variant:
+            rows.append((f"{method}, the paper", *(_figure(figure) for figure in figures)))
+    grids = [
+        Grid(f"{dataset}: AUROC", ("", *columns), tuple(rows), notes=tuple(notes)),
+        _ensembles(dataset, systems, conditions, groups),
+    ]
+    test = _t_tests(dataset, conditions, groups)
+    return grids if test is None else [*grids, test]
+
+
+def write_image_results(
+    records: _Records, folder: Path, *, title: str, command: str = ""
+) -> list[Grid]:
+    """Write ``table.md`` and ``table.csv`` into a folder, and return the tables."""
+    grids = image_grids(records)
+    footer = f"Made with `{command}` on {records[0]['device']}." if command else ""
+    write_text(folder / "table.md", to_markdown(grids, title=title, footer=footer))
+    columns = [k for k in records[0] if k not in ("member_auroc", "identity")]
+    columns += [k for r in records for k in r if k.startswith("validation_")]
+    columns = list(dict.fromkeys(columns))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    write_text(folder / "table.csv", text.getvalue())
+    return grids
+
+
+def image_curves(records: _Records, path: Path) -> None:
+    """Draw AUROC against the ratio of labelled anomalies, the paper's figures dashed."""
+    check_drawing()
+    save_figure(_curves(records), path)
+
+
+def _curves(records: _Records) -> Figure:
+    from matplotlib.figure import Figure
+
+    dataset = records[0]["dataset"]
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    clean = [r for r in records if not r["gamma_p"]]
+    none = [r for r in clean if r["method"] == "vae"]
+    methods = [m for m in dict.fromkeys(r["method"] for r in clean) if m != "vae"]
+    ratios = sorted({r["gamma_l"] for r in clean})
+    for number, method in enumerate(methods):
+        points = []
+        for place, ratio in enumerate(ratios):
+            own = [r for r in clean if r["method"] == method and r["gamma_l"] == ratio]
+            own = own or (none if method in _OURS and ratio == 0 else [])
+            if own:
+                points.append((place, 100 * float(np.mean([r["auroc"] for r in own]))))
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-", color=f"C{number}", label=method)
+        paper = [
+            (place, figures[0])
+            for place, ratio in enumerate(ratios)
+            if (figures := image_paper_figure(dataset, method, ratio, 0.0)) is not None
+        ]
+        if len(paper) > 1:
+            label = f"{method}, the paper"
+            axes.plot(
+                *zip(*paper, strict=True), "--", color=f"C{number}", alpha=0.5, label=label
+            )
+    axes.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
+    axes.set_xlabel("labelled anomalies, ratio")
+    axes.set_ylabel("AUROC (%)")
+    axes.set_title(dataset)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def _ensembles(
+    dataset: str,
+    systems: Sequence[tuple[str, str]],
+    conditions: Sequence[tuple[float, float]],
+    groups: Mapping[tuple[Any, ...], _Records],
+) -> Grid:
+    rows = []
+    for method, variant in systems:
+        cells = []
+        for condition in conditions:
+            own = groups.get((method, variant, *condition), [])
+            alone = [100 * float(np.mean(r["member_auroc"])) for r in own]
+            together = _values(own)
+            one, all_ = np.mean(alone or [np.nan]), np.mean(together or [np.nan])
+            cells.append(f"{one:.1f} -> {all_:.1f}" if own else "")
+        rows.append((_label(method, variant), *cells))
+    members = max((r["members"] for group in groups.values() for r in group), default=1)
+    return Grid(
+        f"{dataset}: one member -> the ensemble",
+        ("", *(_condition(*condition) for condition in conditions)),
+        tuple(rows),
+        notes=(f"AUROC of single members, on average, and of the {members} together.",),
+    )
+
+
+def _t_tests(
+    dataset: str,
+    conditions: Sequence[tuple[float, float]],
+    groups: Mapping[tuple[Any, ...], _Records],
+) -> Grid | None:
+    """Compare our methods with Deep SAD on the problems that both were run on."""
+    rows = []
+    for method in _OURS:
+        cells = []
+        for condition in conditions:
+            own, peer = (
+                {(r["normal"], r["anomaly"]): r["auroc"] for r in groups.get(key, [])}
+                for key in ((method, "", *condition), (_PEER, "", *condition))
+            )
+            common = sorted(own.keys() & peer.keys())
+            if len(common) < 2:
+                cells.append("")
+                continue
+            a, b = ([100 * part[pair] for pair in common] for part in (own, peer))
+            difference, p = float(np.mean(a) - np.mean(b)), float(ttest_rel(a, b).pvalue)
+            cells.append(f"{difference:+.1f} (p = {p:.2g})")
+        if any(cells):
+            rows.append((method, *cells))
+    if not rows:
+        return None
+    header = ("", *(_condition(*condition) for condition in conditions))
+    title = f"{dataset}: difference to Deep SAD"
+    notes = ("Paired t-test over the problems that both were run on.",)
+    return Grid(title, header, tuple(rows), notes=notes)
+
+
+def _condition(gamma_p: float, gamma_l: float) -> str:
+    return f"{gamma_l:g}" if not gamma_p else f"{gamma_l:g}, hidden {gamma_p:g}"
+
+
+def _label(method: str, variant: str) -> str:
+    return f"{method} ({variant})" if variant else method
+
+
+def _values(group: _Records) -> list[float]:
+    return [100 * r["auroc"] for r in group]
+
+
+def _text(values: list[float]) -> str:
+    if not values:
+        return ""
+    spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.1f}{spread} [{len(values)}]"
+
+
+def _figure(figure: tuple[float, float | None] | None) -> str:
+    if figure is None:
+        return ""
+    mean, spread = figure
+    return f"{mean:.1f}" if spread is None else f"{mean:.1f} ± {spread:.1f}"

@@ -1,0 +1,218 @@
+"""The image sweep: its protocol, its chunks, its records."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aloof.exceptions import ExperimentError
+from aloof.experiments.image_experiment import (
+    IMAGE_SYSTEMS,
+    UNSUPERVISED,
+    ImageCase,
+    ImageExperiment,
+    make_image_experiment,
+)
+from aloof.experiments.image_protocol import class_pairs, make_image_split
+from aloof.experiments.image_results import image_grids, write_image_results
+from aloof.experiments.images import plan_chunks, run_images
+from aloof.images import ImageDataset
+
+LABELS = np.repeat(np.arange(4), [100, 120, 80, 100])
+
+
+def striped(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return images of three classes: where a bright stripe lies."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(3), n)
+    pixels = rng.integers(0, 60, (3 * n, 1, 28, 28)).astype(np.uint8)
+    for k in range(3):
+        pixels[labels == k, :, 4 + 7 * k : 10 + 7 * k] += 150
+    return pixels, labels
+
+
+@pytest.fixture(scope="module")
+def stripes() -> ImageDataset:
+    (train, train_labels), (test, test_labels) = striped(60, 0), striped(20, 1)
+    names = ("top", "middle", "bottom")
+    return ImageDataset("fashion-mnist", train, train_labels, test, test_labels, names, "made")
+
+
+def test_a_split_follows_the_ratios() -> None:
+    split = make_image_split(LABELS, 0, 1, gamma_l=0.1, gamma_p=0.2, seed=3)
+    assert len(split.held_normal) == 20
+    clean = split.normal[LABELS[split.normal] == 0]
+    assert len(clean) == 80
+    assert split.n_hidden == len(split.normal) - 80 == 20  # a fifth of all unlabelled rows
+    assert len(split.anomaly) == round(80 / 9)
+    assert set(LABELS[split.anomaly]) == set(LABELS[split.held_anomaly]) == {1}
+    parts = [split.normal, split.anomaly, split.held_normal, split.held_anomaly]
+    everyone = np.concatenate(parts)
+    assert len(np.unique(everyone)) == len(everyone), "no row has two roles"
+
+
+def test_ratios_are_nested_and_leave_the_normal_rows_alone() -> None:
+    few, many = (make_image_split(LABELS, 2, 3, gamma_l=g) for g in (0.05, 0.2))
+    assert np.array_equal(few.normal, many.normal)
+    assert len(few.anomaly) < len(many.anomaly)
+    other = make_image_split(LABELS, 2, 0, gamma_l=0.05)
+    assert np.array_equal(few.normal, other.normal), "whatever the anomalies' class"
+
+
+def test_too_many_labelled_anomalies_are_counted() -> None:
+    with pytest.raises(ExperimentError, match=r"needs 100 labelled anomalies.* has 80 rows"):
+        make_image_split(LABELS, 0, 2, gamma_l=0.5)
+
+
+def test_ninety_problems_are_all_pairs() -> None:
+    pairs = class_pairs(10, 90)
+    assert len(set(pairs)) == 90
+    assert all(normal != anomaly for normal, anomaly in pairs)
+    with pytest.raises(ExperimentError, match=r"10 problems .* or 90 .* got 7"):
+        class_pairs(10, 7)
+
+
+def test_a_vae_is_run_once_a_class_and_others_for_every_ratio() -> None:
+    cases = ImageExperiment(problems=90, gamma_l=(0.0, 0.05), methods=("vae", "dp")).cases(10)
+    vae = [case for case in cases if case.method == "vae"]
+    assert len(vae) == 10
+    assert {case.gamma_l for case in vae} == {0.0}
+    assert sum(case.method == "dp" and case.gamma_l == 0.05 for case in cases) == 90
+
+
+def test_chunks_hold_every_case_once_and_no_more_members_than_fit() -> None:
+    cases = ImageExperiment(problems=90, methods=("vae", "dp", "mml", "deep-sad")).cases(10)
+    chunks = list(plan_chunks(cases, 5, 100))
+    assert sorted(c for chunk in chunks for c in chunk) == sorted(cases)
+    for chunk in chunks:
+        for method in {case.method for case in chunk}:
+            assert 5 * sum(case.method == method for case in chunk) <= 100
+    mixed = [chunk for chunk in chunks if {"deep-sad"} < {case.method for case in chunk}]
+    assert not mixed, "baselines are fitted apart from our methods"
+
+
+def test_known_systems() -> None:
+    assert UNSUPERVISED < set(IMAGE_SYSTEMS)
+    assert "ssad-hybrid" in set(IMAGE_SYSTEMS) - UNSUPERVISED
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dataset": "fashion"}, "no image set 'fashion'; did you mean 'fashion-mnist'"),
+        ({"methods": ["deepsad"]}, "no method 'deepsad'; did you mean 'deep-sad'"),
+        ({"ratio": 1}, "no option 'ratio'"),
+        ({"members": 0}, "members must be at least 1"),
+    ],
+)
+def test_bad_options_say_what_is_known(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        make_image_experiment(options)
+
+
+SMALL = {"members": 1, "max_epochs": 6, "stack": 3, "gamma_l": [0.0, 0.1]}
+
+
+def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> None:
+    experiment = make_image_experiment({**SMALL, "methods": ["vae", "dp"]})
+    chunks: list[str] = []
+    options = {"device": "cpu", "dataset": stripes}
+    records = run_images(
+        experiment, tmp_path, on_chunk=lambda *a: chunks.append(a[2]), **options
+    )
+    assert len(records) == 6
+    assert len(chunks) == 1
+    by_method = {
+        method: np.mean([r["auroc"] for r in records if r["method"] == method])
+        for method in ("vae", "dp")
+    }
+    assert by_method["vae"] > 0.6
+    for record in records:
+        assert record["auroc"] == pytest.approx(np.mean(record["member_auroc"]))
+        assert (record["n_labelled"] > 0) == (record["method"] == "dp")
+    path = tmp_path / "records.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:4]))  # as if it had been killed
+    again = run_images(experiment, tmp_path, **options)
+    timeless = [{k: v for k, v in r.items() if k not in _TIMES} for r in (*records, *again)]
+    assert timeless[:6] == timeless[6:]
+    write_image_results(records, tmp_path, title="Stripes", command="aloof bench images")
+    text = (tmp_path / "table.md").read_text()
+    assert "dp, the paper" in text
+    assert "90.8 ± 4.6" in text
+
+
+_TIMES = ("finished", "fit_seconds", "stacked")
+
+
+def test_a_killed_plan_of_all_pairs_resumes_to_the_same_records(tmp_path: Path) -> None:
+    script = tmp_path / "sweep.py"
+    script.write_text(_SCRIPT)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def start(folder: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, str(script), str(folder)], env=environment)
+
+    assert start(whole).wait() == 0
+    process = start(killed)
+    records = killed / "records.jsonl"
+    while process.poll() is None and not (records.exists() and records.stat().st_size):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert start(killed).wait() == 0
+    first, second = (_sorted(folder / "records.jsonl") for folder in (whole, killed))
+    assert len(first) == 90
+    assert first == second
+
+
+def _sorted(path: Path) -> list[str]:
+    import json
+
+    found = {}
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        place = (record["normal"], record["anomaly"])
+        found[place] = json.dumps({k: v for k, v in record.items() if k not in _TIMES})
+    return [found[place] for place in sorted(found)]
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+from aloof.experiments.image_experiment import make_image_experiment
+from aloof.experiments.images import run_images
+from aloof.images import ImageDataset
+
+rng = np.random.default_rng(0)
+pixels = rng.integers(0, 255, (100, 1, 28, 28)).astype(np.uint8)
+labels = np.repeat(np.arange(10), 10)
+data = ImageDataset(
+    "fashion-mnist", pixels, labels, pixels, labels, tuple("0123456789"), "noise"
+)
+options = {"methods": ["iforest", "oc-svm", "ssad"], "problems": 90, "gamma_l": [0.1]}
+experiment = make_image_experiment({**options, "stack": 15, "members": 5})
+run_images(experiment, Path(sys.argv[1]), device="cpu", dataset=data)
+"""
+
+
+def test_deep_sad_stands_beside_ours(stripes: ImageDataset, tmp_path: Path) -> None:
+    options = {**SMALL, "methods": ["vae", "dp", "deep-sad"], "baseline_epochs": 3}
+    experiment = make_image_experiment({**options, "max_epochs": 2})
+    records = run_images(experiment, tmp_path, device="cpu", dataset=stripes)
+    titles = [grid.title for grid in image_grids(records)]
+    assert titles[-1] == "fashion-mnist: difference to Deep SAD"
+
+
+def test_cases_are_ordered_by_what_they_are() -> None:
+    one = ImageCase("mnist", "dp", 0, 1, 0.05, 0.0, 0)
+    assert one == ImageCase("mnist", "dp", 0, 1, 0.05, 0.0, 0, "")

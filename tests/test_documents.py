@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
         "docs/tables.md",
         "docs/images.md",
         "docs/planning.md",
+        "docs/text.md",
     ],
 )
 @pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")

@@ -14,6 +14,7 @@
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── ImageError (ValueError)         images that cannot be read or do not fit the model
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
+    ├── TextError (ValueError)          text, or word vectors, that cannot be read
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
@@ -44,6 +45,7 @@ __all__ = [
     "StaleCheckpointError",
     "TableError",
     "TableWarning",
+    "TextError",
 ]
 
 
@@ -93,6 +95,10 @@ class ImageError(AloofError, ValueError):
 
 class TableError(AloofError, ValueError):
     """A table that cannot be read or does not fit the model."""
+
+
+class TextError(AloofError, ValueError):
+    """Text or word vectors that cannot be read, or a text model that cannot be had."""
 
 
 class PlanningError(AloofError, ValueError):

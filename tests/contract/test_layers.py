@@ -24,6 +24,7 @@ LAYERS = [
     {"scoring", "persistence", "calibration"},
     {"explain"},
     {"estimators"},
+    {"text"},
     {"tabular", "images"},
     {"loading"},
     {"planning"},

@@ -19,6 +19,7 @@ from aloof.cli.info import info
 from aloof.cli.planning import planning
 from aloof.cli.report import report
 from aloof.cli.score import score
+from aloof.cli.text import text
 from aloof.cli.threshold import threshold
 
 __all__ = ["app"]
@@ -71,5 +72,6 @@ app.command()(info)
 app.command()(demo)
 bench.command("images")(bench_images)
 bench.command("planning")(planning)
+bench.command("text")(text)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

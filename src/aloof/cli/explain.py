@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +29,7 @@ from aloof.cli.progress import counting_rows
 from aloof.tabular import Source, TableModel
 from aloof.tabular.files import joined_table
 from aloof.tabular.labelling import check_column
+from aloof.tabular.passages import Passage
 
 __all__ = ["explain"]
 
@@ -82,6 +83,9 @@ def explain(
         )
         for reason in row["reasons"]:
             typer.echo(f"  {reason['contribution']:>8.3g}  {reason['words']}")
+            for passage in reason.get("passages", []):
+                words = f"of it, what falls away without {passage['text']!r}"
+                typer.echo(f"  {passage['contribution']:>12.3g}  {words}")
 
 
 @dataclass
@@ -127,7 +131,7 @@ def _described(model: TableModel, found: _Highest, n_reasons: int) -> list[dict[
     p = None if calibration is None else p_values(calibration, found.scores)
     ids = [None] * len(found.scores) if model.id is None else table[model.id].to_pylist()
     order, words = explanation.order(n_reasons), explanation.reasons(n_reasons)
-    return [
+    rows = [
         {
             "row": int(found.places[i]) + 1,
             "id": ids[i] if isinstance(ids[i], int | str | None) else str(ids[i]),
@@ -145,3 +149,17 @@ def _described(model: TableModel, found: _Highest, n_reasons: int) -> list[dict[
         }
         for i in range(len(found.scores))
     ]
+    for column in model.encoder.columns:
+        if column.kind == "text":
+            _add_passages(rows, column.name, model.passages(table, column.name, n_reasons))
+    return rows
+
+
+def _add_passages(
+    rows: list[dict[str, Any]], column: str, passages: list[list[Passage]]
+) -> None:
+    """Put passages beside the reason that is about their text."""
+    for row, own in zip(rows, passages, strict=True):
+        for reason in row["reasons"]:
+            if reason["column"] == column:
+                reason["passages"] = [asdict(passage) for passage in own]

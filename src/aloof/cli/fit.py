@@ -17,6 +17,7 @@ from aloof.exceptions import StaleCheckpointError
 from aloof.persistence import check_place
 from aloof.tabular import Source, TableModel
 from aloof.tabular import fit as fit_table
+from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import discard_checkpoints
 
 __all__ = ["fit"]
@@ -58,9 +59,21 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=KIND",
-            help="Take a column for a number, category, boolean or timestamp. Repeatable.",
+            help="Take a column for a number, category, boolean, timestamp or text. "
+            "Repeatable.",
         ),
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of free text to read. Repeatable."),
+    ] = None,
+    embedder: Annotated[
+        str,
+        typer.Option(
+            help="What makes numbers of text: all-minilm-l6-v2, hashing, or the folder or name "
+            "of a sentence-transformers model."
+        ),
+    ] = DEFAULT_EMBEDDER,
     normal: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Images: the normal ones.")
     ] = None,
@@ -104,8 +117,8 @@ def fit(
 ) -> None:
     """Learn what is normal from a table with a few labelled anomalies.
 
-    Columns may hold numbers, categories, true and false, times, and gaps. Rows without a label
-    count as normal. A part of them is held out to calibrate decisions with.
+    Columns may hold numbers, categories, true and false, times, text (**--text**), and gaps.
+    Rows without a label count as normal. A part of them is held out to calibrate with.
 
     A killed fit continues where it was when the same command is given again, and ends with the
     same bytes.
@@ -119,7 +132,9 @@ def fit(
     check_place(out, force=force)
     of_images = {"--normal": normal, "--anomaly": anomaly, "--labels": labels, "--size": size}
     if are_images(train, of_images):
-        refuse("images", {"--drop": drop, "--kind": kind, "--format": file_format})
+        refuse(
+            "images", {"--drop": drop, "--kind": kind, "--text": text, "--format": file_format}
+        )
         refuse("images", {"--max-rows": None if max_rows == 1_000_000 else max_rows})
         fit_images_command(
             train,
@@ -149,6 +164,8 @@ def fit(
         "id": id,
         "drop": drop or (),
         "kinds": _kinds(kind or []),
+        "text": text or (),
+        "embedder": embedder,
         "members": members,
         "calibration": calibration,
         "seed": seed,

@@ -27,19 +27,19 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, Parquet or Arrow: a file, a folder, a glob in quotes, or - for CSV on "
-        "standard input.",
+        help="CSV, TSV, Parquet, Arrow or lines of text (.txt): a file, a folder, a glob in "
+        "quotes, or - for CSV on standard input.",
     ),
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates the values of a CSV file. Default: a comma.")
 ]
-Encoding = Annotated[str, typer.Option(help="Of CSV files, such as latin-1.")]
+Encoding = Annotated[str, typer.Option(help="Of CSV and text files, such as latin-1.")]
 FileFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="[csv|tsv|parquet|arrow]",
+        metavar="[csv|tsv|parquet|arrow|txt]",
         help="Default: what the ending of the file says.",
     ),
 ]

@@ -12,7 +12,7 @@ Where the environment variable ``ALOOF_DATA`` names a folder, files are read fro
 (``odds/cardio.mat`` and so on) and nothing is downloaded.
 """
 
-from aloof.datasets.files import cache_folder, dataset_path
+from aloof.datasets.files import cache_folder, data_folder, dataset_path
 from aloof.datasets.image_sets import (
     PublicImages,
     fetch_images,
@@ -27,6 +27,7 @@ __all__ = [
     "PublicImages",
     "Table",
     "cache_folder",
+    "data_folder",
     "dataset_path",
     "fetch",
     "fetch_images",

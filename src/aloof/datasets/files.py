@@ -19,7 +19,7 @@ from aloof._version import __version__
 from aloof.datasets.registry import Dataset, PublicFile, find_dataset
 from aloof.exceptions import DatasetError
 
-__all__ = ["cache_folder", "dataset_path", "place", "read_bytes"]
+__all__ = ["cache_folder", "data_folder", "dataset_path", "place", "read_bytes"]
 
 _logger = logging.getLogger(__name__)
 
@@ -37,6 +37,17 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "aloof"
     return Path.home() / ".cache" / "aloof"
+
+
+def data_folder() -> Path:
+    """Return the folder that ``ALOOF_DATA`` names, for data that is not downloaded."""
+    folder = _local_folder()
+    if folder is None:
+        raise DatasetError(
+            "Set the environment variable ALOOF_DATA to the folder with the data, or name its "
+            "files."
+        )
+    return folder
 
 
 def dataset_path(name: str) -> Path:

@@ -75,7 +75,7 @@ _CHECKS: dict[str, _Check] = {
     "latent_dim": _integer(1),
     "lean": _BOOLEAN,
     "learning_rate": _real(0, above=True),
-    "likelihood": _one_of(LIKELIHOODS),
+    "likelihood": _one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
     "lr_schedule": _one_of(get_args(LearningRateSchedule)),
     "margin": _real(float("-inf")),
     "max_epochs": _or_none(_integer(1)),

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 __all__ = ["image_paper_figure"]
 
-Figure = tuple[float, float | None]
+_Figure = tuple[float, float | None]
 
 _RATIOS = (0.0, 0.01, 0.05, 0.1, 0.2)
 
-_LABELLED: Mapping[str, Mapping[str, tuple[Figure | None, ...]]] = {
+_LABELLED: Mapping[str, Mapping[str, tuple[_Figure | None, ...]]] = {
     "mnist": {
         "mml": ((94.2, 3.0), (97.3, 2.1), (97.8, 1.6), (97.8, 1.6), (97.9, 1.6)),
         "dp": ((94.2, 3.0), (97.0, 2.3), (97.5, 2.0), (97.6, 2.1), (97.9, 1.8)),
@@ -80,7 +80,7 @@ _LABELLED: Mapping[str, Mapping[str, tuple[Figure | None, ...]]] = {
 
 # With five percent of labelled anomalies, by the ratio of hidden ones. The paper's row for
 # MNIST at 0.2 lacks a column; the figures of its last two columns are those given here.
-_POLLUTED: Mapping[str, Mapping[str, tuple[Figure, ...]]] = {
+_POLLUTED: Mapping[str, Mapping[str, tuple[_Figure, ...]]] = {
     "mnist": {
         "mml": ((97.8, 1.6), (94.7, 4.2), (91.8, 5.3), (89.3, 6.0), (85.4, 7.7)),
         "dp": ((97.5, 2.0), (95.7, 4.0), (93.9, 4.8), (92.3, 5.4), (88.8, 6.3)),
@@ -100,7 +100,7 @@ _POLLUTED: Mapping[str, Mapping[str, tuple[Figure, ...]]] = {
 
 def image_paper_figure(
     dataset: str, method: str, gamma_l: float, gamma_p: float
-) -> Figure | None:
+) -> _Figure | None:
     """Return the paper's figure for a cell, or None where it has none.
 
     Its VAE is the first column of either method.
@@ -114,7 +114,7 @@ def image_paper_figure(
     """
     name = "dp" if method == "vae" else method
     if gamma_p:
-        row: tuple[Figure | None, ...] | None = _POLLUTED.get(dataset, {}).get(name)
+        row: tuple[_Figure | None, ...] | None = _POLLUTED.get(dataset, {}).get(name)
         ratio = gamma_p if gamma_l == 0.05 else None
     else:
         row, ratio = _LABELLED.get(dataset, {}).get(name), gamma_l

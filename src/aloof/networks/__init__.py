@@ -15,6 +15,9 @@ Dropout, batch normalisation and recurrent layers are fine. A row must not chang
 row's result in eval mode, and the dtype must follow the input (``x.new_zeros(...)``
 rather than ``torch.zeros(...)``).
 
+For sequences (``likelihood="categorical"``) rows are integers ``(n, t)`` and the decoder
+returns logits ``(n, t, classes)``; see `aloof.networks.sequence`.
+
 A network may set the class attribute ``stackable = True`` to promise that its forward
 pass is unchanged when parameters and inputs carry a leading member axis. An ensemble of
 such networks is then one module with stacked parameters, the fastest way there is;
@@ -30,9 +33,21 @@ from aloof.networks.protocol import (
     Posterior,
     check_architecture,
 )
+from aloof.networks.sequence import (
+    BEGIN,
+    END,
+    PADDING,
+    UNKNOWN,
+    SentenceDecoder,
+    SentenceEncoder,
+)
 
 __all__ = [
+    "BEGIN",
+    "END",
+    "PADDING",
     "PAPER_NETWORKS",
+    "UNKNOWN",
     "Architecture",
     "ConditionalMLPDecoder",
     "ConditionalMLPEncoder",
@@ -43,6 +58,8 @@ __all__ = [
     "MLPEncoder",
     "NetworkFactory",
     "Posterior",
+    "SentenceDecoder",
+    "SentenceEncoder",
     "check_architecture",
     "default_channels",
 ]

@@ -25,6 +25,7 @@ from aloof.tabular.columns import (
 )
 from aloof.tabular.frames import to_table
 from aloof.tabular.names import closest
+from aloof.text import DEFAULT_EMBEDDER
 
 __all__ = ["Feature", "TableEncoder"]
 
@@ -92,6 +93,7 @@ class TableEncoder:
         labels: ArrayLike | None = None,
         *,
         kinds: Mapping[str, Kind] | None = None,
+        embedder: str = DEFAULT_EMBEDDER,
     ) -> TableEncoder:
         """Learn what the columns hold.
 
@@ -102,8 +104,10 @@ class TableEncoder:
         labels
             1, 0 and -1 for each row. Rows labelled 1, anomalies, take no part.
         kinds
-            "number", "category", "boolean" or "timestamp" for columns where the values do not
-            say it. Also keeps columns that would be left out: ids and free text.
+            "number", "category", "boolean", "timestamp" or "text" for columns where the values
+            do not say it. Also keeps columns that would be left out: ids and free text.
+        embedder
+            What makes vectors of text; see `aloof.text.load_embedder`.
 
         Returns
         -------
@@ -126,7 +130,9 @@ class TableEncoder:
         remarks: list[str] = []
         for name in usual.column_names:
             with _naming(name):
-                choice = choose_column(name, one_array(usual[name]), kinds.get(name))
+                choice = choose_column(
+                    name, one_array(usual[name]), kinds.get(name), embedder=embedder
+                )
             remarks += choice.warnings
             if choice.column is None:
                 dropped[name] = choice.reason

@@ -1,8 +1,8 @@
 """Files of tables as streams of batches, in bounded memory.
 
-CSV and TSV (also compressed), Parquet and Arrow IPC; a file, a folder, a glob, or "-" for CSV
-on standard input. A CSV file holds text and is read as text: what a column means is the
-business of the encoder, so no value far down in a file can break the stream.
+CSV and TSV (also compressed), Parquet, Arrow IPC and lines of text; a file, a folder, a glob,
+or "-" for CSV on standard input. A CSV file holds text and is read as text: what a column means
+is the business of the encoder, so no value far down in a file can break the stream.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 from aloof.exceptions import TableError
 from aloof.tabular.delimited import Delimited
 from aloof.tabular.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
+from aloof.tabular.lines import TEXT, Lines
 from aloof.tabular.names import check_names, closest
 
 __all__ = ["Source", "joined_table", "open_source"]
@@ -56,6 +57,11 @@ class Source:
         counts = [self.format.n_rows(path) for path in self.paths]
         known = [count for count in counts if count is not None]
         return sum(known) if counts and len(known) == len(counts) else None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are free text, whatever they hold: the lines of a text file."""
+        return (TEXT,) if isinstance(self.format, Lines) else ()
 
     @property
     def n_bytes(self) -> int | None:
@@ -146,11 +152,12 @@ def open_source(
     source
         A file, a folder (all files of one format in it), a glob, or "-" for standard input.
     format
-        "csv", "tsv", "parquet" or "arrow"; by default what the ending of the name says.
+        "csv", "tsv", "parquet", "arrow" or "txt" (one document in a line); by default what the
+        ending of the name says.
     delimiter
         What separates the values of a CSV file; a comma by default.
     encoding
-        Of CSV files, such as "latin-1".
+        Of CSV and text files, such as "latin-1".
     """
     name = os.fspath(source)
     if name == "-":
@@ -179,6 +186,8 @@ def _format(name: FormatName, delimiter: str | None, encoding: str) -> Format:
         return Parquet()
     if name == "arrow":
         return Arrow()
+    if name == "txt":
+        return Lines(encoding)
     return Delimited(delimiter or ("\t" if name == "tsv" else ","), encoding)
 
 

@@ -28,6 +28,7 @@ from aloof.tabular.frames import to_table
 from aloof.tabular.labelling import check_column, check_labels, read_label_column
 from aloof.tabular.model import TableModel
 from aloof.tabular.sampling import Sample, sample
+from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import Stream, derive
 
 __all__ = ["MOST_CALIBRATION_ROWS", "MethodName", "fit"]
@@ -61,6 +62,8 @@ def fit(
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
     kinds: Mapping[str, Kind] | None = None,
+    text: str | Sequence[str] = (),
+    embedder: str = DEFAULT_EMBEDDER,
     members: int = 5,
     calibration: float = 0.2,
     seed: int = 0,
@@ -87,8 +90,13 @@ def fit(
     anomaly_value
         The label of anomalies where it is another; every other value is normal then.
     kinds
-        "number", "category", "boolean" or "timestamp" for columns where the values do not
-        say it. Also keeps columns that would be left out: ids and free text.
+        "number", "category", "boolean", "timestamp" or "text" for columns where the values do
+        not say it. Also keeps columns that would be left out: ids and free text.
+    text
+        Columns of free text, the same as ``kinds={name: "text"}``.
+    embedder
+        What makes vectors of text: "all-minilm-l6-v2", "hashing", or a sentence-transformers
+        model; see `aloof.text.load_embedder`.
     members
         Size of the ensemble.
     calibration
@@ -120,7 +128,12 @@ def fit(
             f"The share of calibration rows must be at least 0 and below 1; got {calibration}."
         )
     names = frame.names if isinstance(frame, Source) else frame.column_names
-    for name, role in [(label, "labels"), (id, "id"), *((each, "drop") for each in drop)]:
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    if isinstance(frame, Source):
+        texts = texts or frame.texts
+    roles = [("drop", drop), ("text", texts)]
+    listed = [(each, role) for role, columns in roles for each in columns]
+    for name, role in [(label, "labels"), (id, "id"), *listed]:
         if name is not None:
             check_column(name, names, role)
     wanted = [name for name in names if name not in {id, *drop} - {label}]
@@ -131,7 +144,12 @@ def fit(
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
     train, held_out = _split(labels, calibration, seed)
-    encoder = TableEncoder.fit(table.take(train), labels[train], kinds=kinds)
+    encoder = TableEncoder.fit(
+        table.take(train),
+        labels[train],
+        kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
+        embedder=embedder,
+    )
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)

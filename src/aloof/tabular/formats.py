@@ -23,7 +23,7 @@ __all__ = [
     "first_line",
 ]
 
-FormatName = Literal["csv", "tsv", "parquet", "arrow"]
+FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt"]
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
 
@@ -38,6 +38,7 @@ ENDINGS: dict[str, FormatName] = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".txt": "txt",
 }
 
 

@@ -14,6 +14,7 @@ from aloof.tabular.columns import (
     Column,
     ConstantColumn,
     NumberColumn,
+    TextColumn,
     TimestampColumn,
 )
 
@@ -126,6 +127,12 @@ def _constant(column: ConstantColumn, value: str | None, expected: str | None) -
     return f"'{_short(value)}' where it always was '{_short(column.value)}' in training"
 
 
+def _text(column: TextColumn, value: str | None, expected: None) -> str:
+    if value is None:
+        return _missing(column, "")
+    return f"'{_short(value)}' reads unlike what is usual"
+
+
 def _time(column: TimestampColumn, value: Any, expected: Any, aspect: str, weekday: str) -> str:
     if np.isnat(value):
         return _missing(column, "")
@@ -167,6 +174,7 @@ _SAY: dict[type, Callable[..., str]] = {
     NumberColumn: _number,
     CategoryColumn: _category,
     ConstantColumn: _constant,
+    TextColumn: _text,
 }
 
 

@@ -42,6 +42,9 @@ class TrainingConfig:
         learners untrained.
     max_grad_norm
         Each member's gradient is scaled down to this norm; None: never.
+    context_dropout
+        For each part of a row's context, the share of its numbers that are set to zero in
+        training, anew in every batch; for words this is word dropout.
     trim
         Share of a batch's normal rows, the worst-fitting ones, that are left out of the loss
         once annealing is over: hidden anomalies are among them.
@@ -67,6 +70,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
+    context_dropout: tuple[float, ...] = ()
     trim: float = 0.0
     patience: int | None = None
     precision: Precision = "float32"

@@ -27,6 +27,7 @@ from aloof.training.checkpoint import (
 )
 from aloof.training.clipping import clip_rows_
 from aloof.training.config import TrainingConfig
+from aloof.training.dropout import drop_
 from aloof.training.ensemble import Ensemble
 from aloof.training.history import History
 from aloof.training.jitter import jitter_
@@ -251,7 +252,9 @@ class _Run:
         )
         self.history = History()
         self.step: Step = self._step
-        if device.type == "cuda" and not self.ensemble.loops:
+        # What is drawn from the host's seeds in every step cannot be replayed.
+        draws = self.ensemble.loops or any(config.context_dropout)
+        if device.type == "cuda" and not draws:
             self.step = Replay(self._step)
 
     def fit(
@@ -347,6 +350,8 @@ class _Run:
         rows = gather(self.data, batch.rows)
         if self.jitters and batch.anomaly_noise is not None:
             jitter_(rows[0], batch.n_normal, self.numbers["jitter"])
+        for number, share in enumerate(self.config.context_dropout, 1):
+            drop_(rows[number], share, [seed + number for seed in batch.seeds])
         with self._autocast():
             terms = self.loss(
                 self.ensemble,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from aloof.objectives import (
     bernoulli,
+    categorical,
     cubo,
     dual_prior_elbo,
     elbo,
@@ -62,6 +63,8 @@ def log_likelihood(objective: Objective, x: Tensor, output: Any) -> Tensor:
         return gaussian(flat, mean.flatten(2), log_var.flatten(2), reduction=reduction)
     if kind == "bernoulli":
         return bernoulli(flat, output.flatten(2), reduction=reduction)
+    if kind == "categorical":
+        return categorical(flat, output, reduction=reduction, mask=flat != 0)
     return squared_error(flat, output.flatten(2), reduction=reduction)
 
 

@@ -10,7 +10,7 @@ from aloof.objectives import Reduction, Repulsion
 __all__ = ["LIKELIHOODS", "METHODS", "Likelihood", "Method", "Objective"]
 
 Method = Literal["vae", "mml", "dp", "mml-dp"]
-Likelihood = Literal["squared-error", "gaussian", "bernoulli"]
+Likelihood = Literal["squared-error", "gaussian", "bernoulli", "categorical"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
 LIKELIHOODS: tuple[Likelihood, ...] = get_args(Likelihood)
@@ -44,7 +44,8 @@ class Objective:
     n_samples
         Monte-Carlo samples of the CUBO (``mml``).
     likelihood, reduction
-        What the decoder's output means, and how features are reduced.
+        What the decoder's output means, and how features are reduced. ``"categorical"`` is
+        for sequences of integer classes, filled up with zeros, which do not count.
     """
 
     method: Method = "dp"

@@ -7,6 +7,7 @@ from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.number import NumberColumn
 from aloof.tabular.columns.reading import one_array, plain
 from aloof.tabular.columns.restoring import column_from_state
+from aloof.tabular.columns.text import TextColumn
 from aloof.tabular.columns.timestamp import Cycle, TimestampColumn
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Kind",
     "Note",
     "NumberColumn",
+    "TextColumn",
     "TimestampColumn",
     "choose_column",
     "column_from_state",

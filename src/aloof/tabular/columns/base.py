@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = ["LIMIT", "NEVER", "RARE", "Column", "Kind", "Note", "column_state", "flag_weight"]
 
-Kind = Literal["number", "category", "boolean", "timestamp", "constant"]
+Kind = Literal["number", "category", "boolean", "timestamp", "text", "constant"]
 
 # Takes the text in a column that could not be read, and words for what it should have been.
 Note = Callable[[pa.Array, str], None]

@@ -24,7 +24,9 @@ from aloof.tabular.columns.reading import (
     read_seconds,
     read_text,
 )
+from aloof.tabular.columns.text import TextColumn
 from aloof.tabular.columns.timestamp import TimestampColumn
+from aloof.text import DEFAULT_EMBEDDER
 
 __all__ = ["Choice", "choose_column", "listed"]
 
@@ -58,7 +60,9 @@ class Choice:
     warnings: tuple[str, ...] = ()
 
 
-def choose_column(name: str, array: pa.Array, kind: Kind | None = None) -> Choice:
+def choose_column(
+    name: str, array: pa.Array, kind: Kind | None = None, *, embedder: str = DEFAULT_EMBEDDER
+) -> Choice:
     """Decide what to make of a column from its training rows, of which there is one at least.
 
     Parameters
@@ -69,6 +73,8 @@ def choose_column(name: str, array: pa.Array, kind: Kind | None = None) -> Choic
         Its values.
     kind
         What it is, where the user knows better.
+    embedder
+        What makes vectors of text.
     """
     array = plain(name, array)
     if kind is None and _is_numeric(array.type):
@@ -80,6 +86,8 @@ def choose_column(name: str, array: pa.Array, kind: Kind | None = None) -> Choic
     distinct = pc.count_distinct(text).as_py()
     if distinct == 0:
         return _constant(name, None, 1.0)
+    if kind == "text":
+        return _text(name, text, embedder)
     if kind is not None:
         return _forced(name, array, text, kind)
     if distinct == 1:
@@ -109,8 +117,8 @@ def _forced(name: str, array: pa.Array, text: pa.Array, kind: Kind) -> Choice:
         zone = _zone(array.type)
         return _timestamp(name, read_seconds(name, array, zone), array.type)
     raise TableError(
-        f"The kind of column {name!r} must be 'number', 'category', 'boolean' or 'timestamp'; "
-        f"got {kind!r}."
+        f"The kind of column {name!r} must be 'number', 'category', 'boolean', 'timestamp' "
+        f"or 'text'; got {kind!r}."
     )
 
 
@@ -213,7 +221,8 @@ def _category(name: str, text: pa.Array) -> Choice:
             "is free text",
             (
                 f"Column {name!r} is free text ({distinct:,} different values in "
-                f"{present:,}) and is left out. Keep its frequent values with "
+                f"{present:,}) and is left out. Read it with kinds={{{name!r}: 'text'}} "
+                f"(--text {name}), or keep its frequent values with "
                 f"kinds={{{name!r}: 'category'}} (--kind {name}=category).{hint}",
             ),
         )
@@ -224,6 +233,15 @@ def _category(name: str, text: pa.Array) -> Choice:
             f"({column.rare_share:.0%} of the rows) share one."
         )
         return Choice(column, warnings=(remark,))
+    return Choice(column)
+
+
+def _text(name: str, text: pa.Array, embedder: str) -> Choice:
+    if not pc.any(pc.match_substring_regex(text, r"\S")).as_py():
+        return _constant(name, None, 1.0)
+    column = TextColumn.fit(name, text, embedder)
+    if not column.varies:
+        return _constant(name, text.drop_null()[0].as_py(), column.missing_share)
     return Choice(column)
 
 

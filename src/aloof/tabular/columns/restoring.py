@@ -10,6 +10,7 @@ from aloof.tabular.columns.base import Column
 from aloof.tabular.columns.category import CategoryColumn
 from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.number import NumberColumn
+from aloof.tabular.columns.text import TextColumn
 from aloof.tabular.columns.timestamp import Cycle, TimestampColumn
 
 __all__ = ["column_from_state"]
@@ -19,6 +20,7 @@ _KINDS: dict[str, type[Any]] = {
     "category": CategoryColumn,
     "boolean": CategoryColumn,
     "timestamp": TimestampColumn,
+    "text": TextColumn,
     "constant": ConstantColumn,
 }
 

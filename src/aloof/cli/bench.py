@@ -28,7 +28,7 @@ from aloof.experiments.names import did_you_mean
 from aloof.experiments.plan import make_plan
 from aloof.experiments.records import write_text
 from aloof.experiments.results import write_plot, write_tables
-from aloof.experiments.runner import run_plan
+from aloof.experiments.runner import run_plan, stored
 from aloof.experiments.settings import SETTINGS
 from aloof.experiments.table import to_rich
 from aloof.experiments.workers import Event, EventCallback
@@ -82,6 +82,10 @@ def _odds(
         Path | None,
         typer.Option(help="Folder for results. Default: results/NAME.", file_okay=False),
     ] = None,
+    tables_only: Annotated[
+        bool,
+        typer.Option("--tables-only", help="Run nothing: make tables of what is there."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
     ] = False,
@@ -116,8 +120,12 @@ def _odds(
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     try:
         with _progress() as report:
-            records = run_plan(
-                plan, folder, jobs=jobs, device=device, command=command, on_event=report
+            records = (
+                stored(plan, folder)
+                if tables_only
+                else run_plan(
+                    plan, folder, jobs=jobs, device=device, command=command, on_event=report
+                )
             )
     except KeyboardInterrupt:
         typer.echo(
@@ -125,6 +133,8 @@ def _odds(
             err=True,
         )
         raise typer.Exit(130) from None
+    if not records:
+        raise ExperimentError(f"{folder} holds no result of this experiment.")
     grids = write_tables(what, records, folder, command=command)
     try:
         write_plot(what, records, folder)

@@ -33,7 +33,7 @@ from aloof.experiments.workers import Event, EventCallback, Job, execute
 from aloof.persistence import versions
 from aloof.training import resolve_device
 
-__all__ = ["pending", "run_plan"]
+__all__ = ["pending", "run_plan", "stored"]
 
 _RECORDS, _SPLITS, _MANIFEST = "records.jsonl", "splits.json", "manifest.json"
 _SPLIT_KEYS = ("dataset", "data_sha256", "gamma_l", "gamma_p", "seed")
@@ -114,6 +114,13 @@ def run_plan(
     done = {"finished": _now(), "seconds": time.monotonic() - started, "n_run": len(todo)}
     _write_manifest(folder, {**manifest, **done})
     return [found[case] for case in plan.cases]
+
+
+def stored(plan: Plan, folder: Path) -> list[Mapping[str, Any]]:
+    """Return the records of a plan's cases that a folder holds, and run nothing."""
+    found = latest(read_records(folder / _RECORDS))
+    missing = set(pending(plan, found))
+    return [found[case] for case in plan.cases if case in found and case not in missing]
 
 
 def pending(plan: Plan, found: Mapping[Case, Mapping[str, Any]]) -> list[Case]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from aloof.networks import ConvDecoder, ConvEncoder, conv
+from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv
+from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
 
 pytest.importorskip("triton")
@@ -69,3 +73,30 @@ def test_kernels_compute_what_plain_layers_do(
             torch.testing.assert_close(
                 one, other, rtol=1e-3, atol=2e-4, msg=lambda m, n=name: n + m
             )
+
+
+def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several steps of several members: parameters in one matrix, running statistics, both."""
+    shape = (1, 8, 8)
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.rand(40, *shape, generator=generator)
+    architecture = Architecture(
+        partial(ConvEncoder, shape, 3, (4,), (6,)),
+        partial(ConvDecoder, shape, 3, (4,), (6,)),
+        3,
+    )
+    problem = Problem(
+        normal=np.arange(30), anomaly=np.arange(30, 40), seeds=[1, 2], objective=Objective("dp")
+    )
+    config = TrainingConfig(
+        max_epochs=2, warmup_epochs=1, batch_size=15, anomaly_batch_size=5, engine="stacked"
+    )
+    states = []
+    for fused in (True, False):
+        monkeypatch.setattr(conv, "can_fuse", lambda _, fused=fused: fused)
+        [result] = train([rows], [problem], architecture, config, device=torch.device("cpu"))
+        states.append(result.ensemble.state())
+    for name, value in states[0].items():
+        if value.is_floating_point() and not name.endswith("convolution.bias"):
+            # A bias before batch normalisation has no gradient but rounding.
+            torch.testing.assert_close(value, states[1][name], rtol=0.01, atol=5e-3, msg=name)

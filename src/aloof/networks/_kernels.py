@@ -325,6 +325,8 @@ def convolve(
     tile = min(_power(n_out), 128)
     block, warps = (256, 4) if tile <= 32 else (128, 4 if tile <= 64 else 8)
     grid = (triton.cdiv(pixels, block), triton.cdiv(n_out, tile), members)
+    # Parameters are views of a matrix of all parameters: members lie far apart.
+    bias = None if bias is None else bias.contiguous()
     y = x.new_empty(members, n, height, width, n_out)
     parts = x.new_empty(2, grid[0] if sums else 0, members, n_out, dtype=torch.float32)
     _convolve[grid](

@@ -21,10 +21,12 @@ methods = ["vae", "dp"]
 counts = [4, 24]
 size = 8
 n_walls = 1
+mirror = true
 max_epochs = 2
 hidden = [8]
 dropout = 0.1
 latent_dim = 2
+channels = [2]
 n_states = 16
 """
 FILES = {
@@ -66,6 +68,10 @@ def test_from_start_to_end_and_again(
     assert result.stderr == ""
     for text in ("uniform", "DP-VAE, screened", "in collision", "Success of PRM*"):
         assert text in result.stdout
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["device"] == "cpu"
+    assert manifest["started"].startswith("20")
+    assert manifest["experiment"]["mirror"] is True
     table = (out / "table.md").read_text()
     assert "4 unseen worlds" in table
     with (out / "table.csv").open() as file:

@@ -43,13 +43,13 @@ def test_anomalies_teach_where_not_to_sample(
     for method in ("vae", "dp"):
         model = train_generator(
             trajectories,
-            replace(default_objective(method), gamma=1.0),  # type: ignore[arg-type]
+            replace(default_objective(method), alpha=5.0),  # type: ignore[arg-type]
             config=SHORT,
             networks=SMALL,
             device="cpu",
         )
         collisions[method], covered[method] = measure(model, unseen)
-    assert collisions["dp"] < 0.5 * collisions["vae"]
+    assert collisions["dp"] < 0.7 * collisions["vae"]  # 0.5 here; 1.0 without the term
     assert covered["dp"] > covered["vae"] - 0.1
 
 
@@ -84,6 +84,22 @@ def test_save_and_load(untrained: StateGenerator, open_world: World, tmp_path: P
     VAE(n_members=1, max_epochs=1, random_state=0).fit(X).save(tmp_path / "other")
     with pytest.raises(ModelError, match="not one that proposes states"):
         StateGenerator.load(tmp_path / "other")
+
+
+def test_save_and_load_with_convolutions(
+    trajectories: Trajectories, open_world: World, tmp_path: Path
+) -> None:
+    some = replace(trajectories, worlds=trajectories.worlds[:8], states=trajectories.states[:8])
+    model = train_generator(
+        some,
+        config=replace(SHORT, max_epochs=1, warmup_epochs=0),
+        networks=replace(SMALL, channels=(3, 4)),
+        device="cpu",
+    )
+    model.save(tmp_path / "model")
+    again = StateGenerator.load(tmp_path / "model", device="cpu")
+    assert again.networks == model.networks
+    assert np.array_equal(*(m.draw(open_world, 9, seed=1) for m in (model, again)))
 
 
 def test_a_grid_of_another_size(untrained: StateGenerator) -> None:

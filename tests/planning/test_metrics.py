@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -41,11 +43,20 @@ def test_intervals() -> None:
 
 
 @pytest.mark.parametrize("network", [ConditionalMLPEncoder, ConditionalMLPDecoder])
-@pytest.mark.parametrize(("dropout", "engine"), [(0.0, "stacked"), (0.5, "loop")])
-def test_conditional_networks_stack(network: type, dropout: float, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "engine"),
+    [
+        ({"dropout": 0.0}, "stacked"),
+        ({"dropout": 0.5}, "loop"),
+        ({"dropout": 0.0, "channels": (2, 3), "image_size": 3}, "loop"),
+    ],
+)
+def test_conditional_networks_stack(
+    network: type, options: dict[str, Any], engine: str
+) -> None:
     n_in = 4 if network is ConditionalMLPEncoder else 3
     with seeded(0, torch.device("cpu")):
-        members = [network(4, 9 + 2, 3, hidden=(8, 6), dropout=dropout) for _ in range(3)]
+        members = [network(4, 9 + 2, 3, hidden=(8, 6), **options) for _ in range(3)]
         x, ends = torch.randn(3, 5, n_in), torch.randn(3, 5, 2)
         grid = torch.randint(0, 2, (3, 5, 9), dtype=torch.uint8)
     alone = [m.eval()(x[k], grid[k], ends[k]) for k, m in enumerate(members)]
@@ -60,3 +71,18 @@ def test_conditional_networks_stack(network: type, dropout: float, engine: str) 
             parts = [(own, together[k])]
         for one, other in parts:
             assert torch.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [8, 9])
+def test_convolutions_see_the_first_part_of_the_context_as_an_image(size: int) -> None:
+    with seeded(0, torch.device("cpu")):
+        decoder = ConditionalMLPDecoder(
+            4, size * size + 2, 3, hidden=(8,), dropout=0.0, channels=(5,), image_size=size
+        )
+        z, ends = torch.randn(1, 3), torch.randn(1, 2)
+    image = torch.zeros(1, size, size, dtype=torch.uint8)
+    image[0, 2, 5] = 1
+    [convolution] = [layer for layer in decoder.modules() if isinstance(layer, torch.nn.Conv2d)]
+    seen = torch.relu(convolution(image[:, None].float())).flatten(1)
+    by_hand = decoder.head(decoder.body(torch.cat([z, seen, ends], 1)))
+    assert torch.equal(decoder(z, image.flatten(1), ends), by_hand)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from aloof.planning import (
     World,
     collides,
     load_trajectories,
+    mirrored,
     plan,
     solve,
     solve_many,
@@ -81,6 +83,25 @@ def test_trajectories_are_free_and_obey_their_limits(trajectories: Trajectories)
         speed = np.linalg.norm(states[:, 2:], axis=1)
         assert speed.max() <= 1 + 1e-6
         assert speed.max() > 0.3
+
+
+def test_mirror_images_are_trajectories_of_their_worlds(trajectories: Trajectories) -> None:
+    few = replace(trajectories, worlds=trajectories.worlds[:9], states=trajectories.states[:9])
+    images = mirrored(few)
+    assert len(images) == 4 * len(few)
+    assert images.states.shape == (4 * len(few), *few.states.shape[1:])
+    assert np.array_equal(images.states[:9], few.states)
+    assert len({world.grid.tobytes() for world in images.worlds}) > 2 * len(few)
+    for world, states in zip(images.worlds, images.states, strict=True):
+        assert not collides(world.grid, states[:, :2]).any()
+        assert np.allclose(states[[0, -1], :2], [world.start, world.goal], atol=1e-6)
+        steps = np.diff(states[:, :2], axis=0)
+        moving = np.linalg.norm(states[1:-1, 2:], axis=1) > 0.1
+        along = (steps[:-1] + steps[1:]) * states[1:-1, 2:]
+        assert (along.sum(1)[moving] > 0).all()  # velocities point where the robot goes
+    again = mirrored(images)  # an image of an image is one of the four
+    assert np.allclose(again.states[9:18], images.states[9:18])
+    assert np.allclose(again.states[45:54], few.states, atol=1e-6)
 
 
 def test_solving_is_deterministic_whatever_the_number_of_processes(

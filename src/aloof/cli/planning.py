@@ -68,7 +68,7 @@ def planning(
     Writes figure.png (VAE left, DP-VAE right), curves.png, table.md, table.csv, records.jsonl
     and models/. Stop it whenever you like: the same command continues.
 
-    Try first, some minutes on a CPU: **aloof bench planning --experiment
+    Try first, a quarter of an hour on a CPU: **aloof bench planning --experiment
     experiments/planning-small.toml**
     """
     given: dict[str, Any] = {

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from aloof.planning import (
     default_config,
     default_objective,
     load_trajectories,
+    mirrored,
     mixed_states,
     plan,
     train_generator,
@@ -62,8 +64,10 @@ class PlanningExperiment:
         Numbers of states a planner gets.
     size, n_walls
         Of the worlds; see `make_worlds`.
-    max_epochs, hidden, dropout, latent_dim
-        Of the training.
+    mirror
+        Whether to learn from the worlds' mirror images too; see `mirrored`.
+    max_epochs, hidden, dropout, latent_dim, channels
+        Of the training; see `NetworkConfig`.
     learned
         Share of learned states a planner gets; the rest is uniform.
     accept
@@ -80,10 +84,12 @@ class PlanningExperiment:
     counts: tuple[int, ...] = (16, 32, 64, 128, 256)
     size: int = 16
     n_walls: int = 3
+    mirror: bool = False
     max_epochs: int = 200
     hidden: tuple[int, ...] = (512, 512)
     dropout: float = 0.5
     latent_dim: int = 256
+    channels: tuple[int, ...] = ()
     learned: float = 0.5
     accept: float = 0.95
     n_states: int = 128
@@ -189,6 +195,8 @@ def train_models(
             continue
         if trajectories is None:
             trajectories = load_worlds(experiment, test=False, jobs=jobs, on_done=on_solved)
+            if experiment.mirror:
+                trajectories = mirrored(trajectories)
         path.parent.mkdir(parents=True, exist_ok=True)
         checkpoint = path.with_suffix(".ckpt")
         models[method] = train_generator(
@@ -196,7 +204,10 @@ def train_models(
             default_objective(method),  # type: ignore[arg-type]
             config=default_config(experiment.max_epochs),
             networks=NetworkConfig(
-                experiment.hidden, experiment.dropout, experiment.latent_dim
+                experiment.hidden,
+                experiment.dropout,
+                experiment.latent_dim,
+                experiment.channels,
             ),
             accept=experiment.accept,
             seed=experiment.seed,
@@ -234,6 +245,7 @@ def run_planning(
         ) from error
     manifest = {
         "command": command,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "experiment": asdict(experiment),
         "objectives": {name: asdict(model.objective) for name, model in models.items()},
         "device": str(resolve_device(device)),

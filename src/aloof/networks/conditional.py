@@ -1,4 +1,8 @@
-"""Perceptrons of a conditional VAE: rows and codes come with a context."""
+"""Perceptrons of a conditional VAE: rows and codes come with a context.
+
+The first part of the context may be an image. A perceptron has to learn anew in every place
+what is in it; convolutions over it need far fewer examples.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from torch import Tensor, nn
 from aloof.networks.mlp import Linear
 
 __all__ = ["ConditionalMLPDecoder", "ConditionalMLPEncoder"]
+
+_KERNEL = 5
 
 
 class ConditionalMLPEncoder(nn.Module):
@@ -28,6 +34,11 @@ class ConditionalMLPEncoder(nn.Module):
         Widths of the hidden layers.
     dropout
         Share of the hidden units left out in training.
+    channels
+        Filters of convolutions over the first part of the context, a square image in one
+        row, each halving its side; none: its pixels are taken as they are.
+    image_size
+        Pixels a side of that image.
 
     Examples
     --------
@@ -47,9 +58,12 @@ class ConditionalMLPEncoder(nn.Module):
         *,
         hidden: Sequence[int] = (512, 512),
         dropout: float = 0.5,
+        channels: Sequence[int] = (),
+        image_size: int = 0,
     ) -> None:
         super().__init__()
-        widths = [n_features + n_context, *hidden]
+        self.context = _Context(n_context, channels, image_size)
+        widths = [n_features + self.context.width, *hidden]
         self.body = _layers(widths, dropout)
         self.head = Linear(widths[-1], 2 * latent_dim)
 
@@ -63,7 +77,7 @@ class ConditionalMLPEncoder(nn.Module):
         context
             Parts ``(..., m)`` of any dtype.
         """
-        mean, log_var = self.head(self.body(_joined(x, context))).chunk(2, -1)
+        mean, log_var = self.head(self.body(self.context(x, context))).chunk(2, -1)
         return mean, log_var
 
 
@@ -80,21 +94,44 @@ class ConditionalMLPDecoder(nn.Module):
         *,
         hidden: Sequence[int] = (512, 512),
         dropout: float = 0.5,
+        channels: Sequence[int] = (),
+        image_size: int = 0,
     ) -> None:
         super().__init__()
-        widths = [latent_dim + n_context, *reversed(hidden)]
+        self.context = _Context(n_context, channels, image_size)
+        widths = [latent_dim + self.context.width, *reversed(hidden)]
         self.body = _layers(widths, dropout)
         self.head = Linear(widths[-1], n_features)
 
     def forward(self, z: Tensor, *context: Tensor) -> Tensor:
         """Map codes ``(..., latent_dim)`` and their context to rows ``(..., n_features)``."""
-        row: Tensor = self.head(self.body(_joined(z, context)))
+        row: Tensor = self.head(self.body(self.context(z, context)))
         return row
 
 
-def _joined(x: Tensor, context: Sequence[Tensor]) -> Tensor:
-    # A context may be kept in bytes, a quarter of its size; here it becomes numbers.
-    return torch.cat([x, *(part.to(x.dtype) for part in context)], -1)
+class _Context(nn.Module):
+    """Joins a row or a code with its context; `width` is the length of what it adds."""
+
+    stackable = True
+
+    def __init__(self, n_context: int, channels: Sequence[int], image_size: int) -> None:
+        super().__init__()
+        self.image_size, self.width = image_size, n_context
+        layers: list[nn.Module] = []
+        side = image_size
+        for n_in, n_out in pairwise((1, *channels)):
+            layers += [nn.Conv2d(n_in, n_out, _KERNEL, 2, _KERNEL // 2), nn.ReLU()]
+            side = (side + 1) // 2
+        self.look = nn.Sequential(*layers, nn.Flatten()) if layers else None
+        if layers:
+            self.width += channels[-1] * side**2 - image_size**2
+
+    def forward(self, x: Tensor, context: Sequence[Tensor]) -> Tensor:
+        # A context may be kept in bytes, a quarter of its size; here it becomes numbers.
+        parts = [part.to(x.dtype) for part in context]
+        if self.look is not None:
+            parts[0] = self.look(parts[0].reshape(-1, 1, self.image_size, self.image_size))
+        return torch.cat([x, *parts], -1)
 
 
 def _layers(widths: Sequence[int], dropout: float) -> nn.Sequential:

@@ -17,6 +17,7 @@ from aloof.planning.dataset import (
     Trajectories,
     load_trajectories,
     make_trajectories,
+    mirrored,
     training_rows,
 )
 from aloof.planning.fitting import default_config, default_objective, train_generator
@@ -52,6 +53,7 @@ __all__ = [
     "load_trajectories",
     "make_trajectories",
     "make_worlds",
+    "mirrored",
     "mixed_states",
     "plan",
     "solve",

@@ -17,7 +17,14 @@ from aloof.exceptions import DatasetError, PlanningError
 from aloof.planning.solving import solve_many
 from aloof.planning.worlds import World, boundary_points, make_worlds
 
-__all__ = ["Rows", "Trajectories", "load_trajectories", "make_trajectories", "training_rows"]
+__all__ = [
+    "Rows",
+    "Trajectories",
+    "load_trajectories",
+    "make_trajectories",
+    "mirrored",
+    "training_rows",
+]
 
 _VERSION = 1  # of what the generator makes of a seed; part of the names in the cache
 
@@ -127,6 +134,43 @@ def load_trajectories(
     )
     made.save(path)
     return made
+
+
+def mirrored(trajectories: Trajectories) -> Trajectories:
+    """Return four times as many: each world also upside down, and each of the two backwards.
+
+    Backwards is from right to left in time that runs back, so that a start stays on the left.
+    An optimal trajectory stays optimal.
+    """
+    upside_down = Trajectories(
+        tuple(
+            World(world.grid[::-1], _flip(world.start, 1), _flip(world.goal, 1))
+            for world in trajectories.worlds
+        ),
+        _affine(trajectories.states, [1, -1, 1, -1], [0, 1, 0, 0]),
+    )
+    both = Trajectories(
+        trajectories.worlds + upside_down.worlds,
+        np.concatenate([trajectories.states, upside_down.states]),
+    )
+    backwards = tuple(
+        World(world.grid[:, ::-1], _flip(world.goal, 0), _flip(world.start, 0))
+        for world in both.worlds
+    )
+    states = _affine(both.states[:, ::-1], [-1, 1, 1, -1], [1, 0, 0, 0])
+    return Trajectories(both.worlds + backwards, np.concatenate([both.states, states]))
+
+
+def _affine(
+    states: NDArray[np.float32], factors: list[int], offsets: list[int]
+) -> NDArray[np.float32]:
+    return states * np.array(factors, np.float32) + np.array(offsets, np.float32)
+
+
+def _flip(point: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    flipped = point.copy()
+    flipped[axis] = np.nextafter(1.0, 0.0) - point[axis]
+    return flipped
 
 
 @dataclass(frozen=True, eq=False)

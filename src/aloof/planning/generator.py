@@ -28,7 +28,7 @@ _ROUNDS = 8  # of drawing, before states that were refused are taken
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The networks of the paper's experiment.
+    """The networks; unless told otherwise, those of the paper's experiment.
 
     Attributes
     ----------
@@ -38,16 +38,25 @@ class NetworkConfig:
         In training.
     latent_dim
         Size of the latent space.
+    channels
+        Filters of convolutions over the grid, each halving its side; the paper has none, its
+        first layer sees the cells as they are.
     """
 
     hidden: tuple[int, ...] = (512, 512)
     dropout: float = 0.5
     latent_dim: int = 256
+    channels: tuple[int, ...] = ()
 
     def architecture(self, size: int) -> Architecture:
         """Return what makes networks for grids of `size` cells a side."""
         sizes = (STATE_DIM, size * size + 4, self.latent_dim)
-        options: dict[str, Any] = {"hidden": self.hidden, "dropout": self.dropout}
+        options: dict[str, Any] = {
+            "hidden": self.hidden,
+            "dropout": self.dropout,
+            "channels": self.channels,
+            "image_size": size,
+        }
         return Architecture(
             encoder=partial(ConditionalMLPEncoder, *sizes, **options),
             decoder=partial(ConditionalMLPDecoder, *sizes, **options),
@@ -140,7 +149,8 @@ class StateGenerator:
         if manifest.get("kind") != "planning":
             raise ModelError(f"{path} holds a model, but not one that proposes states.")
         options = manifest["networks"]
-        networks = NetworkConfig(**{**options, "hidden": tuple(options["hidden"])})
+        options.update({k: tuple(v) for k, v in options.items() if isinstance(v, list)})
+        networks = NetworkConfig(**options)
         size, place = int(manifest["size"]), resolve_device(device)
         example = [
             torch.zeros(2, STATE_DIM),

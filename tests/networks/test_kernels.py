@@ -1,7 +1,8 @@
-"""The GPU's kernels against plain layers, run by Triton's interpreter on the CPU."""
+"""The GPU's kernels against plain layers: on a GPU, or by Triton's interpreter on the CPU."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -14,15 +15,21 @@ from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
 
 pytest.importorskip("triton")
-if torch.cuda.is_available():
-    pytest.skip("Triton's interpreter is for machines without a GPU", allow_module_level=True)
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.fixture(autouse=True)
+def exact() -> Iterator[None]:
+    """Let the plain layers multiply float32 as it is."""
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
 
 
 def stacks(network: type, shape: tuple[int, int, int], x: Tensor, **options: object) -> Stack:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         networks = [network(shape, 3, **options) for _ in range(len(x))]
-    return Stack(networks, engine="stacked", example=[x], device=torch.device("cpu"))
+    return Stack(networks, engine="stacked", example=[x], device=DEVICE)
 
 
 def run(
@@ -30,10 +37,10 @@ def run(
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Return results, gradients and buffers."""
     monkeypatch.setattr(conv, "can_fuse", lambda _: fused)
-    x = x.clone().requires_grad_()
+    x = x.to(DEVICE).requires_grad_()
     out = stack(x, training=training)
     results = list(out) if isinstance(out, tuple) else [out]
-    weights = [torch.linspace(-1, 1, r.numel()).view(r.shape) for r in results]
+    weights = [torch.linspace(-1, 1, r.numel(), device=DEVICE).view(r.shape) for r in results]
     loss = sum((r * w).sum() for r, w in zip(results, weights, strict=True))
     gradients = torch.autograd.grad(loss, [x, *stack.parameters.values()])
     return results, list(gradients), [b.clone() for b in stack.buffers.values()]
@@ -94,7 +101,7 @@ def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.Monke
     states = []
     for fused in (True, False):
         monkeypatch.setattr(conv, "can_fuse", lambda _, fused=fused: fused)
-        [result] = train([rows], [problem], architecture, config, device=torch.device("cpu"))
+        [result] = train([rows], [problem], architecture, config, device=DEVICE)
         states.append(result.ensemble.state())
     for name, value in states[0].items():
         if value.is_floating_point() and not name.endswith("convolution.bias"):

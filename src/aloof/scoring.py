@@ -19,6 +19,7 @@ from aloof.lean import Lean
 from aloof.objectives import gaussian_kl
 from aloof.references import References
 from aloof.training import Ensemble, Objective, log_likelihood
+from aloof.training.device import on
 
 __all__ = ["RowReader", "Scorer"]
 
@@ -152,7 +153,7 @@ class Scorer:
             padded[: len(block)] = block
             x = torch.from_numpy(padded).to(self._device, self._dtype)
             x = x.expand(members, *x.shape)
-            with torch.no_grad():
+            with torch.no_grad(), on(self._device):
                 mean, log_var = self.ensemble.encode([x])
                 yield slice(start, stop), x, mean, log_var
 

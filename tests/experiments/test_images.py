@@ -61,7 +61,8 @@ def test_a_split_follows_the_ratios() -> None:
 def test_ratios_are_nested_and_leave_the_normal_rows_alone() -> None:
     few, many = (make_image_split(LABELS, 2, 3, gamma_l=g) for g in (0.05, 0.2))
     assert np.array_equal(few.normal, many.normal)
-    assert len(few.anomaly) < len(many.anomaly)
+    assert set(few.anomaly) < set(many.anomaly)
+    assert set(few.held_anomaly) < set(many.held_anomaly)
     other = make_image_split(LABELS, 2, 0, gamma_l=0.05)
     assert np.array_equal(few.normal, other.normal), "whatever the anomalies' class"
 

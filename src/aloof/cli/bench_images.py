@@ -49,7 +49,10 @@ def images(
     ] = None,
     members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Default: what suits the image set.")
+        int | None, typer.Option(help="Of our methods. Default: what suits the image set.")
+    ] = None,
+    baseline_epochs: Annotated[
+        int | None, typer.Option(help="Of deep baselines. Default: 150, twice.")
     ] = None,
     stack: Annotated[
         int | None,
@@ -62,7 +65,11 @@ def images(
     device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for results. Default: results/DATASET.", file_okay=False),
+        typer.Option(
+            help="Folder for results. Default: results/ with the name of the TOML file, or of "
+            "the image set.",
+            file_okay=False,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
@@ -86,6 +93,7 @@ def images(
         "problems": problems,
         "members": members,
         "max_epochs": epochs,
+        "baseline_epochs": baseline_epochs,
         "stack": stack,
     }
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
@@ -95,7 +103,8 @@ def images(
         what = make_image_experiment(
             {**base, **{k: v for k, v in given.items() if v is not None}}
         )
-        folder = out or Path("results") / what.dataset
+        name = what.dataset if experiment is None else experiment.stem
+        folder = out or Path("results") / name
         try:
             records = _run(what, folder, device, command)
         except KeyboardInterrupt:
@@ -107,7 +116,7 @@ def images(
     except AloofError as error:
         typer.echo(f"aloof bench: {error}", err=True)
         raise typer.Exit(2) from None
-    title = what.title or f"{what.dataset}: {what.problems or 'one'} problems a ratio"
+    title = what.title or f"{what.dataset}: labelled anomalies"
     grids = write_image_results(records, folder, title=title, command=command)
     try:
         image_curves(records, folder / "curves.png")

@@ -86,7 +86,7 @@ def fit(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(min=1, help="Images: resize to so many pixels. Default: as most are."),
+        typer.Option(min=2, help="Images: resize to so many pixels. Default: as most are."),
     ] = None,
     members: Annotated[int, typer.Option(min=1, help="Networks in the ensemble.")] = 5,
     epochs: Annotated[
@@ -136,6 +136,7 @@ def fit(
             "images", {"--drop": drop, "--kind": kind, "--text": text, "--format": file_format}
         )
         refuse("images", {"--max-rows": None if max_rows == 1_000_000 else max_rows})
+        refuse("images", {"--embedder": None if embedder == DEFAULT_EMBEDDER else embedder})
         fit_images_command(
             train,
             out,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -19,8 +21,11 @@ def main() -> None:
             f"The aloof command needs {package}, which is not installed. "
             "Install it with: pip install 'aloof[cli]'"
         )
+    code: object = 0
     try:
         app()
+    except SystemExit as error:
+        code = error.code
     except Exception as error:
         if "--debug" in sys.argv:
             raise
@@ -29,4 +34,19 @@ def main() -> None:
             "happen. Add --debug to see where.",
             file=sys.stderr,
         )
-        sys.exit(1)
+        code = 1
+    _leave(code if isinstance(code, int) else int(code is not None))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without waiting for threads.
+
+    Arrow may still be reading ahead in one; where it asks a Python that is ending for a file,
+    the whole process aborts.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # whoever read it is gone
+            pass
+    os._exit(code)

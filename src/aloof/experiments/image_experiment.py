@@ -13,6 +13,7 @@ from aloof.exceptions import ExperimentError
 from aloof.experiments.image_protocol import class_pairs
 from aloof.experiments.image_settings import IMAGE_SETTINGS, ImageSetting, image_objective
 from aloof.experiments.names import did_you_mean
+from aloof.networks import PAPER_NETWORKS
 from aloof.training import METHODS, Method, TrainingConfig
 
 __all__ = [
@@ -35,6 +36,9 @@ IMAGE_SYSTEMS: tuple[str, ...] = (
     *SHALLOW_METHODS,
     *_HYBRIDS,
 )
+
+# To be raised when the same options lead to other results: splits, kernels, scores.
+_PROTOCOL = 2
 
 # They learn nothing from labels: there is one result, without labelled anomalies.
 UNSUPERVISED = frozenset(
@@ -152,6 +156,7 @@ class ImageExperiment:
                         none = gamma_l == 0.0
                         if none != (method in UNSUPERVISED):
                             continue
+                        case_varies = method in METHODS and method != "vae"
                         case = ImageCase(
                             self.dataset,
                             method,
@@ -160,18 +165,26 @@ class ImageExperiment:
                             gamma_l,
                             gamma_p,
                             self.seed,
-                            "" if none else self.variant,
+                            self.variant if case_varies else "",
                         )
                         found[case] = None
         return list(found)
 
     def identity(self, case: ImageCase, sha256: str) -> str:
         """Return a digest of all that a result depends on, beside the case."""
-        what: dict[str, Any] = {"data": sha256, "members": self.members}
-        if case.method in METHODS:
+        what: dict[str, Any] = {
+            "protocol": _PROTOCOL,
+            "data": sha256,
+            "network": PAPER_NETWORKS[self.dataset],
+        }
+        if case.method in SHALLOW_METHODS:
+            pass  # one detector, and nothing to train
+        elif case.method in METHODS:
+            what["members"] = self.members
             what["objective"] = asdict(image_objective(case.method, self.setting))
             what["config"] = asdict(self.config(case.method))
         else:
+            what["members"] = self.members
             what["schedule"] = asdict(self.schedule(case.method))
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -179,7 +192,7 @@ class ImageExperiment:
         """Return the schedule of one of our methods."""
         own = {
             "separate_encoder": self.separate_encoder and method != "vae",
-            "freeze_decoder": self.freeze_decoder,
+            "freeze_decoder": self.freeze_decoder or method == "vae",
         }
         return self.setting.config(method, **own, **changes)
 
@@ -189,6 +202,13 @@ class ImageExperiment:
         return ImageSchedule(
             max_epochs=epochs, pretrain_epochs=10 if method == _ILL else epochs, **changes
         )
+
+
+def _ratios(name: str, values: tuple[Any, ...]) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        raise ExperimentError(f"{name} must be numbers; got {list(values)!r}.") from None
 
 
 def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
@@ -204,7 +224,7 @@ def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
             chosen[name] = tuple(value) if isinstance(value, list | tuple) else (value,)
     for name in ("gamma_l", "gamma_p"):
         if name in chosen:
-            chosen[name] = tuple(float(value) for value in chosen[name])
+            chosen[name] = _ratios(name, chosen[name])
     experiment = ImageExperiment(**chosen)
     if experiment.dataset not in IMAGE_SETTINGS:
         raise ExperimentError(
@@ -216,7 +236,8 @@ def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
             raise ExperimentError(
                 f"There is no method {method!r}{did_you_mean(method, IMAGE_SYSTEMS)}"
             )
-    for name in ("members", "stack", "baseline_epochs"):
-        if getattr(experiment, name) < 1:
-            raise ExperimentError(f"{name} must be at least 1.")
+    for name in ("members", "stack", "baseline_epochs", "max_epochs", "problems"):
+        number = getattr(experiment, name)
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise ExperimentError(f"{name} must be at least 1; got {number!r}.")
     return experiment

@@ -103,19 +103,26 @@ def make_image_split(
     )
     n_held = _part_of(gamma_l, n_held)
     n_labelled = _part_of(gamma_l, len(rows))
+    if gamma_l and not n_labelled:
+        raise ExperimentError(
+            f"gamma_l = {gamma_l:g} of {len(rows)} normal rows is not one labelled anomaly."
+        )
     if n_held + n_labelled > len(others):
         raise ExperimentError(
             f"gamma_l = {gamma_l:g} needs {n_held + n_labelled} labelled anomalies, and class "
             f"{anomaly} has {len(others)} rows."
         )
-    held_anomaly, rest = others[:n_held], others[n_held:]
-    strange = np.flatnonzero(labels != normal)
-    strange = np.setdiff1d(strange, others[: n_held + n_labelled])
+    # From both ends, so that a smaller ratio's labelled anomalies are among a larger one's.
+    labelled, held_anomaly = others[:n_labelled], others[len(others) - n_held :]
+    strange = np.random.default_rng([seed, normal, anomaly, 1]).permutation(
+        np.flatnonzero(labels != normal)
+    )
+    strange = strange[~np.isin(strange, np.concatenate([labelled, held_anomaly]))]
     n_hidden = _part_of(gamma_p, len(rows))
-    drawn = np.random.default_rng([seed, normal, anomaly, 1]).permutation(strange)[:n_hidden]
+    drawn = strange[:n_hidden]
     return ImageSplit(
         normal=np.sort(np.concatenate([rows, drawn])),
-        anomaly=np.sort(rest[:n_labelled]),
+        anomaly=np.sort(labelled),
         held_normal=np.sort(held_normal),
         held_anomaly=np.sort(held_anomaly),
         n_hidden=n_hidden,

@@ -87,6 +87,11 @@ def run_images(
     place = resolve_device(device)
     data = dataset or load_image_dataset(experiment.dataset)
     cases = experiment.cases(len(data.classes))
+    if not cases:
+        raise ExperimentError(
+            "There is nothing to run: methods that learn nothing from labels (vae, cae, ...) "
+            "need a gamma_l of 0 among the ratios, the others one above 0."
+        )
     path = folder / _RECORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 
 from aloof.exceptions import DeviceError
 
-__all__ = ["resolve_device"]
+__all__ = ["on", "resolve_device"]
+
+
+def on(device: torch.device) -> AbstractContextManager[object]:
+    """Make a GPU the current one: kernels and graphs of ours go there."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def resolve_device(name: str) -> torch.device:

@@ -27,6 +27,7 @@ from aloof.training.checkpoint import (
 )
 from aloof.training.clipping import clip_rows_
 from aloof.training.config import TrainingConfig
+from aloof.training.device import on
 from aloof.training.dropout import drop_
 from aloof.training.ensemble import Ensemble
 from aloof.training.history import History
@@ -105,6 +106,19 @@ def train(
     """
     if checkpoint is not None:
         check_place(checkpoint)
+    with on(device):
+        return _train(data, problems, architecture, config, device, checkpoint, on_epoch)
+
+
+def _train(
+    data: Sequence[Tensor],
+    problems: Sequence[Problem],
+    architecture: Architecture,
+    config: TrainingConfig,
+    device: torch.device,
+    checkpoint: Path | None,
+    on_epoch: ProgressCallback | None,
+) -> list[FitResult]:
     data = place(data, device)
     warmups, first, stacks = _divided(problems, config)
     warmup = replace(config, max_epochs=config.warmup_epochs, warmup_epochs=0)

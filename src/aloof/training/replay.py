@@ -76,7 +76,8 @@ class _Recorded:
         self._beta_kl, self._rate = beta_kl.clone(), rate.clone()
         torch.cuda.synchronize()
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        stream = torch.cuda.Stream(batch.rows.device)  # type: ignore[no-untyped-call]
+        with torch.cuda.graph(self._graph, stream=stream):
             self._result = step(self._batch, self._beta_kl, self._rate, n_kept)
 
     def __call__(self, batch: Batch, beta_kl: Tensor, rate: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ def refused(done: Result, *parts: str) -> None:
 def commands(document: str) -> list[str]:
     """Return the commands for tables in a document."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
-    (block,) = [block for block in blocks if "aloof fit" in block]
+    block = next(block for block in blocks if "aloof fit" in block)
     return [line.partition("  #")[0] for line in block.splitlines()]
 
 

@@ -1,5 +1,5 @@
 """The command line: one file for each sub-command."""
 
-from aloof.cli.main import main
+from aloof.cli.main import command, main
 
-__all__ = ["main"]
+__all__ = ["command", "main"]

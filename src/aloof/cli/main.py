@@ -6,7 +6,28 @@ import os
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
+
+
+def command() -> NoReturn:
+    """Run the command line and end the process without waiting for threads.
+
+    Arrow may still be reading ahead in one; where it asks a Python that is ending for a file,
+    the whole process aborts.
+    """
+    code: object = 0
+    try:
+        main()
+    except SystemExit as error:
+        code = error.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # whoever read it is gone
+            pass
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def main() -> None:
@@ -21,11 +42,8 @@ def main() -> None:
             f"The aloof command needs {package}, which is not installed. "
             "Install it with: pip install 'aloof[cli]'"
         )
-    code: object = 0
     try:
         app()
-    except SystemExit as error:
-        code = error.code
     except Exception as error:
         if "--debug" in sys.argv:
             raise
@@ -34,19 +52,4 @@ def main() -> None:
             "happen. Add --debug to see where.",
             file=sys.stderr,
         )
-        code = 1
-    _leave(code if isinstance(code, int) else int(code is not None))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process without waiting for threads.
-
-    Arrow may still be reading ahead in one; where it asks a Python that is ending for a file,
-    the whole process aborts.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:  # whoever read it is gone
-            pass
-    os._exit(code)
+        sys.exit(1)

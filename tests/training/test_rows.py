@@ -9,6 +9,7 @@ import torch
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder
 from aloof.training import Objective, Problem, TrainingConfig, train
+from aloof.training.rows import gather
 
 SHAPE = (1, 8, 8)
 
@@ -43,3 +44,9 @@ def test_rows_may_lie_in_a_file(tmp_path) -> None:  # type: ignore[no-untyped-de
     from_file, in_memory = trained(torch.from_numpy(mapped)), trained(torch.from_numpy(pixels))
     for name, value in from_file.items():
         assert torch.equal(value, in_memory[name]), name
+
+
+def test_context_comes_as_it_is() -> None:
+    grids = torch.ones(3, 4, dtype=torch.uint8)
+    _, context = gather([torch.zeros(3, 2), grids], torch.tensor([0, 2]))
+    assert torch.equal(context, grids[:2])

@@ -28,8 +28,8 @@ def place(data: Sequence[Tensor], device: torch.device) -> list[Tensor]:
 def gather(data: Sequence[Tensor], rows: Tensor) -> list[Tensor]:
     """Return some rows of each part, on the device of `rows`.
 
-    Bytes are pixels: they come as float32 in [0, 1], and take a quarter of the memory until
-    then.
+    Rows that are bytes are pixels: they come as float32 in [0, 1], and take a quarter of the
+    memory until then. Context comes as it is.
 
     Examples
     --------
@@ -37,8 +37,8 @@ def gather(data: Sequence[Tensor], rows: Tensor) -> list[Tensor]:
     >>> gather([image], torch.tensor([0]))
     [tensor([[0.0000, 0.2000, 1.0000]])]
     """
-    parts = [_taken(part, rows) for part in data]
-    return [part.float() / 255 if part.dtype == torch.uint8 else part for part in parts]
+    first, *context = (_taken(part, rows) for part in data)
+    return [first.float() / 255 if first.dtype == torch.uint8 else first, *context]
 
 
 def _taken(part: Tensor, rows: Tensor) -> Tensor:

@@ -60,6 +60,7 @@ def explain(
     """
     if is_image_model(model):
         refuse("images", {"--delimiter": delimiter, "--format": file_format})
+        refuse("images", {"--encoding": None if encoding == "utf8" else encoding})
         refuse("images", {"--reasons": None if reasons == 3 else reasons})
         explain_images_command(model, data, top, out, device=device, as_json=as_json)
         return

@@ -85,6 +85,9 @@ def fit_images_command(
         refuse("images without --labels", {"--id": id, "--label": label})
         refuse("images without --labels", {"--anomaly-value": anomaly_value})
         refuse("images without --labels", {"--delimiter": delimiter})
+        refuse(
+            "images without --labels", {"--encoding": None if encoding == "utf8" else encoding}
+        )
     elif collection is None:
         fail("--labels needs the folder with the images: aloof fit images/ --labels FILE ...")
     else:

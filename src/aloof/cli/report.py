@@ -64,6 +64,7 @@ def report(
     if is_image_model(model):
         refuse("images", {"--label": label, "--anomaly-value": anomaly_value})
         refuse("images", {"--delimiter": delimiter, "--format": file_format})
+        refuse("images", {"--encoding": None if encoding == "utf8" else encoding})
         report_images_command(model, data, out, top, title, device=device, as_json=as_json)
         return
     fitted = TableModel.load(model, device=device)

@@ -78,6 +78,7 @@ def score(
     check_output(out, force=force)
     if is_image_model(model):
         refuse("images", {"--keep": keep, "--resume": resume or None, "--format": file_format})
+        refuse("images", {"--encoding": None if encoding == "utf8" else encoding})
         refuse("images", {"--delimiter": delimiter, "--reasons": None if reasons == 3 else 1})
         score_images_command(model, data, out, force=force, device=device, as_json=as_json)
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,9 +13,9 @@ from aloof.training.batches import Batches
 from aloof.training.objective import Objective
 
 
-def batches(n: int, n_anomaly: int, seeds: list[int], **changes: int) -> Batches:
+def batches(n: int, n_anomaly: int, seeds: list[int], **changes: Any) -> Batches:
     one = problem(seeds, n, n_anomaly, objective=Objective("mml", n_samples=2))
-    sizes = {"batch_size": 32, "anomaly_batch_size": 8, **changes}
+    sizes: dict[str, Any] = {"batch_size": 32, "anomaly_batch_size": 8, **changes}
     return Batches(
         [one] * len(seeds), seeds, **sizes, latent_dim=LATENT, device=CPU, dtype=torch.float32
     )
@@ -60,3 +62,20 @@ def test_draws_depend_on_seed_and_epoch_alone() -> None:
         assert both.seeds[1] == one.seeds[0]
         assert not torch.equal(one.rows, other.rows)
         assert not torch.equal(one.noise, other.noise)
+
+
+def test_chances_are_even_and_each_member_has_its_own() -> None:
+    shapes = [(20,), (3, 2)]
+    together = list(batches(100, 5, [1, 2], dropped=shapes).epoch(0, anomaly_interval=2))
+    alone = list(batches(100, 5, [2], dropped=shapes).epoch(0, anomaly_interval=2))
+    for both, one in zip(together, alone, strict=True):
+        assert [part.shape for part in both.chances] == [
+            (2, both.rows.shape[1], *shape) for shape in shapes
+        ]
+        for own, other in zip(both.chances, one.chances, strict=True):
+            assert torch.equal(own[1], other[0])
+            assert not torch.equal(own[0], own[1])
+    words = torch.cat([batch.chances[0][0] for batch in together])
+    lost = (words < 0.3).double().mean().item()
+    assert lost == pytest.approx(0.3, abs=0.03)
+    assert not torch.equal(together[0].chances[0][0, 0], together[1].chances[0][0, 0])

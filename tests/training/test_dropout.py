@@ -12,24 +12,6 @@ from problems import CPU, config, data, problem, states
 
 from aloof.networks import Architecture, ConditionalMLPDecoder, ConditionalMLPEncoder
 from aloof.training import train
-from aloof.training.dropout import drop_
-
-
-def test_as_many_are_dropped_as_were_asked_for_and_no_two_members_lose_the_same() -> None:
-    rows = torch.ones(2, 300, 20, dtype=torch.int64)
-    drop_(rows, 0.3, [1, 2])
-    lost = (rows == 0).double().mean((1, 2))
-    torch.testing.assert_close(lost, torch.full_like(lost, 0.3), atol=0.03, rtol=0)
-    assert not torch.equal(rows[0], rows[1])
-    alone = torch.ones(1, 300, 20, dtype=torch.int64)
-    drop_(alone, 0.3, [2])
-    assert torch.equal(alone[0], rows[1])
-
-
-def test_nothing_is_dropped_unless_asked_for() -> None:
-    rows = torch.ones(1, 5, 4)
-    drop_(rows, 0.0, [1])
-    assert (rows == 1).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import torch
@@ -32,6 +33,9 @@ class Batch:
         For the normal rows ``(members, B, latent_dim)``.
     anomaly_noise
         For S samples of each anomaly ``(S, members, A, latent_dim)``, or None.
+    chances
+        For each part of the context that is seen in part, a number in [0, 1) for each of its
+        numbers, ``(members, B + A, ...)``: the small ones are lost.
     seeds
         One for each member, for networks that draw random numbers themselves.
     """
@@ -40,6 +44,7 @@ class Batch:
     n_normal: int
     noise: Tensor
     anomaly_noise: Tensor | None
+    chances: tuple[Tensor, ...]
     seeds: tuple[int, ...]
 
 
@@ -57,6 +62,8 @@ class Batches:
         as often as it takes, all of them equally often.
     latent_dim
         Size of the noise.
+    dropped
+        Shapes of a row of those parts of the context that are seen in part.
     device, dtype
         Of what is drawn.
     """
@@ -69,6 +76,7 @@ class Batches:
         batch_size: int,
         anomaly_batch_size: int,
         latent_dim: int,
+        dropped: Sequence[Sequence[int]] = (),
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
@@ -78,6 +86,7 @@ class Batches:
         self.n_anomaly = anomaly_batch_size
         self.n_samples = first.objective.n_samples
         self._latent_dim = latent_dim
+        self._dropped = dropped
         self._device = device
         self._dtype = dtype
         self._seeds = tuple(seeds)
@@ -106,12 +115,15 @@ class Batches:
         )
         extra = self.n_samples * self.n_anomaly if anomaly_interval else 0
         width = (self.n_normal + extra) * self._latent_dim
-        block = max(1, _BLOCK // width)
+        n_rows = self.n_normal + (self.n_anomaly if anomaly_interval else 0)
+        shapes = [(n_rows, *shape) for shape in self._dropped]
+        block = max(1, _BLOCK // (width + sum(prod(shape) for shape in shapes)))
         for start in range(0, self.n_steps, block):
             steps = range(start, min(start + block, self.n_steps))
             noise = torch.stack(
                 [self._normal_noise(len(steps), width, g) for g in generators], 1
             )
+            chances = [self._chances(len(steps), shape, generators) for shape in shapes]
             for step in steps:
                 seeds = tuple((seed + 2 * step) % 2**63 for seed in base)
                 plain = noise[step - start].view(len(base), -1, self._latent_dim)
@@ -121,6 +133,7 @@ class Batches:
                         self.n_normal,
                         plain[:, : self.n_normal],
                         None,
+                        tuple(part[step - start][:, : self.n_normal] for part in chances),
                         seeds,
                     )
                     continue
@@ -131,6 +144,7 @@ class Batches:
                     plain[:, self.n_normal :]
                     .reshape(len(base), self.n_samples, self.n_anomaly, -1)
                     .transpose(0, 1),
+                    tuple(part[step - start] for part in chances),
                     seeds,
                 )
 
@@ -155,6 +169,14 @@ class Batches:
         return torch.randn(
             steps, width, generator=private, device=self._device, dtype=self._dtype
         )
+
+    def _chances(
+        self, steps: int, shape: tuple[int, ...], generators: Sequence[torch.Generator]
+    ) -> Tensor:
+        drawn = [
+            torch.rand(steps, *shape, generator=g, device=self._device) for g in generators
+        ]
+        return torch.stack(drawn, 1)
 
     def _move(self, rows: NDArray[np.int64], cache: dict[int, Tensor]) -> Tensor:
         key = id(rows)

@@ -28,7 +28,6 @@ from aloof.training.checkpoint import (
 from aloof.training.clipping import clip_rows_
 from aloof.training.config import TrainingConfig
 from aloof.training.device import on
-from aloof.training.dropout import drop_
 from aloof.training.ensemble import Ensemble
 from aloof.training.history import History
 from aloof.training.jitter import jitter_
@@ -240,6 +239,7 @@ class _Run:
             batch_size=config.batch_size,
             anomaly_batch_size=config.anomaly_batch_size,
             latent_dim=architecture.latent_dim,
+            dropped=[data[number].shape[1:] for number, _ in self._dropout()],
             device=device,
             dtype=dtype,
         )
@@ -266,9 +266,8 @@ class _Run:
         )
         self.history = History()
         self.step: Step = self._step
-        # What is drawn from the host's seeds in every step cannot be replayed.
-        draws = self.ensemble.loops or any(config.context_dropout)
-        if device.type == "cuda" and not draws:
+        # Networks that draw from the host's seeds in every step cannot be replayed.
+        if device.type == "cuda" and not self.ensemble.loops:
             self.step = Replay(self._step)
 
     def fit(
@@ -364,8 +363,8 @@ class _Run:
         rows = gather(self.data, batch.rows)
         if self.jitters and batch.anomaly_noise is not None:
             jitter_(rows[0], batch.n_normal, self.numbers["jitter"])
-        for number, share in enumerate(self.config.context_dropout, 1):
-            drop_(rows[number], share, [seed + number for seed in batch.seeds])
+        for (number, share), chances in zip(self._dropout(), batch.chances, strict=True):
+            rows[number].masked_fill_(chances < share, 0)
         with self._autocast():
             terms = self.loss(
                 self.ensemble,
@@ -390,6 +389,11 @@ class _Run:
         self.optimizer.step(gradient, rate)
         parts = (terms.total, terms.normal, terms.anomaly, terms.reconstruction)
         return torch.stack(parts).detach().float()
+
+    def _dropout(self) -> list[tuple[int, float]]:
+        """Return the parts of the data that are seen in part, and what share is lost."""
+        shares = enumerate(self.config.context_dropout, 1)
+        return [(number, share) for number, share in shares if share]
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.config.precision == "float32":

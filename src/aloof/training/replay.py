@@ -72,6 +72,7 @@ class _Recorded:
             rows=batch.rows.clone(),
             noise=batch.noise.clone(),
             anomaly_noise=None if noise is None else noise.clone(),
+            chances=tuple(part.clone() for part in batch.chances),
         )
         self._beta_kl, self._rate = beta_kl.clone(), rate.clone()
         torch.cuda.synchronize()
@@ -85,6 +86,8 @@ class _Recorded:
         self._batch.noise.copy_(batch.noise)
         if self._batch.anomaly_noise is not None and batch.anomaly_noise is not None:
             self._batch.anomaly_noise.copy_(batch.anomaly_noise)
+        for own, new in zip(self._batch.chances, batch.chances, strict=True):
+            own.copy_(new)
         self._beta_kl.copy_(beta_kl)
         self._rate.copy_(rate)
         self._graph.replay()

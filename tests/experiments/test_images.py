@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from aloof.experiments.image_experiment import (
 )
 from aloof.experiments.image_protocol import class_pairs, make_image_split
 from aloof.experiments.image_results import image_grids, write_image_results
-from aloof.experiments.images import plan_chunks, run_images
+from aloof.experiments.images import plan_chunks, run_images, stored_images
 from aloof.images import ImageDataset
 
 LABELS = np.repeat(np.arange(4), [100, 120, 80, 100])
@@ -141,13 +142,19 @@ def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> No
     path = tmp_path / "records.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:4]))  # as if it had been killed
+    kept = stored_images(experiment, tmp_path, dataset=stripes)
+    assert [r["auroc"] for r in kept] == [r["auroc"] for r in records if r in kept]
+    assert len(kept) == 4
+    longer = replace(experiment, max_epochs=7)
+    assert stored_images(longer, tmp_path, dataset=stripes) == []
     again = run_images(experiment, tmp_path, **options)
     timeless = [{k: v for k, v in r.items() if k not in _TIMES} for r in (*records, *again)]
     assert timeless[:6] == timeless[6:]
     write_image_results(records, tmp_path, title="Stripes", command="aloof bench images")
     text = (tmp_path / "table.md").read_text()
     assert "dp, the paper" in text
-    assert "90.8 ± 4.6" in text
+    assert "| vae, the paper | 90.8 ± 4.6 |  |" in text
+    assert "records of cpu, the last of 20" in text
 
 
 _TIMES = ("finished", "seconds", "stacked")
@@ -188,6 +195,7 @@ def _sorted(path: Path) -> list[str]:
 
 _SCRIPT = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from aloof.experiments.image_experiment import make_image_experiment

@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from aloof.exceptions import AloofError, MissingExtraError
+from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
 from aloof.experiments.experiment import read_options
 from aloof.experiments.image_experiment import ImageExperiment, make_image_experiment
 from aloof.experiments.image_results import image_curves, write_image_results
-from aloof.experiments.images import run_images
+from aloof.experiments.images import run_images, stored_images
 from aloof.experiments.table import to_rich
 from aloof.training import EpochReport
 
@@ -71,6 +71,10 @@ def images(
             file_okay=False,
         ),
     ] = None,
+    tables_only: Annotated[
+        bool,
+        typer.Option("--tables-only", help="Run nothing: make tables of what is there."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
     ] = False,
@@ -106,13 +110,19 @@ def images(
         name = what.dataset if experiment is None else experiment.stem
         folder = out or Path("results") / name
         try:
-            records = _run(what, folder, device, command)
+            records = (
+                stored_images(what, folder)
+                if tables_only
+                else _run(what, folder, device, command)
+            )
         except KeyboardInterrupt:
             typer.echo(
                 f"Interrupted. What is done is in {folder}; the same command continues.",
                 err=True,
             )
             raise typer.Exit(130) from None
+        if not records:
+            raise ExperimentError(f"{folder} holds no result of this experiment.")
     except AloofError as error:
         typer.echo(f"aloof bench: {error}", err=True)
         raise typer.Exit(2) from None

@@ -103,7 +103,7 @@ def image_paper_figure(
 ) -> _Figure | None:
     """Return the paper's figure for a cell, or None where it has none.
 
-    Its VAE is the first column of either method.
+    Its VAE is the first column of either method, and has no other.
 
     Examples
     --------
@@ -111,7 +111,10 @@ def image_paper_figure(
     (92.2, 4.6)
     >>> image_paper_figure("fashion-mnist", "vae", 0.0, 0.0)
     (90.8, 4.6)
+    >>> image_paper_figure("fashion-mnist", "vae", 0.05, 0.0)
     """
+    if method == "vae" and gamma_l:
+        return None
     name = "dp" if method == "vae" else method
     if gamma_p:
         row: tuple[_Figure | None, ...] | None = _POLLUTED.get(dataset, {}).get(name)

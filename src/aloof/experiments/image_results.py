@@ -63,11 +63,13 @@ def image_grids(records: _Records) -> list[Grid]:
 
 
 def write_image_results(
-    records: _Records, folder: Path, *, title: str, command: str = ""
+    records: _Records, folder: Path, *, title: str, command: str
 ) -> list[Grid]:
     """Write ``table.md`` and ``table.csv`` into a folder, and return the tables."""
     grids = image_grids(records)
-    footer = f"Made with `{command}` on {records[0]['device']}." if command else ""
+    devices = ", ".join(sorted({record["device"] for record in records}))
+    day = max(record["finished"] for record in records)[:10]
+    footer = f"Made with `{command}`; records of {devices}, the last of {day}."
     write_text(folder / "table.md", to_markdown(grids, title=title, footer=footer))
     columns = [k for k in records[0] if k not in ("member_auroc", "identity")]
     columns += [k for r in records for k in r if k.startswith("validation_")]

@@ -30,7 +30,7 @@ from aloof.images import ImageDataset, load_image_dataset
 from aloof.persistence import versions
 from aloof.training import ProgressCallback, resolve_device
 
-__all__ = ["plan_chunks", "run_images"]
+__all__ = ["plan_chunks", "run_images", "stored_images"]
 
 _RECORDS, _MANIFEST = "records.jsonl", "manifest.json"
 
@@ -95,16 +95,12 @@ def run_images(
     path = folder / _RECORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = _latest(read_records(path, check=_case_of))
+        found = _held(experiment, cases, path, data)
     except OSError as error:
         raise ExperimentError(
             f"{folder} cannot be used for results: {error.strerror or error}."
         ) from error
-    todo = [
-        case
-        for case in cases
-        if found.get(case, {}).get("identity") != experiment.identity(case, data.sha256)
-    ]
+    todo = [case for case in cases if case not in found]
     done = len(cases) - len(todo)
     started = time.monotonic()
     for chunk in plan_chunks(todo, experiment.members, experiment.stack):
@@ -127,6 +123,34 @@ def run_images(
         }
         write_text(folder / _MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n")
     return [found[case] for case in cases]
+
+
+def stored_images(
+    experiment: ImageExperiment, folder: Path, *, dataset: ImageDataset | None = None
+) -> list[dict[str, Any]]:
+    """Return the records of an experiment that a folder holds, and run nothing.
+
+    Parameters
+    ----------
+    experiment, folder, dataset
+        As in `run_images`.
+    """
+    data = dataset or load_image_dataset(experiment.dataset)
+    cases = experiment.cases(len(data.classes))
+    found = _held(experiment, cases, folder / _RECORDS, data)
+    return [found[case] for case in cases if case in found]
+
+
+def _held(
+    experiment: ImageExperiment, cases: Sequence[ImageCase], path: Path, data: ImageDataset
+) -> dict[ImageCase, dict[str, Any]]:
+    """Return the records of cases that were run as the experiment would run them now."""
+    found = _latest(read_records(path, check=_case_of))
+    return {
+        case: found[case]
+        for case in cases
+        if case in found and found[case]["identity"] == experiment.identity(case, data.sha256)
+    }
 
 
 def _run_chunk(

@@ -70,13 +70,15 @@ def test_features_have_the_weight_of_one_column() -> None:
     )
     encoded = encoder.transform({"text": table["text"], "price": table["price"]}) / encoder.gain
     text, price = encoder.sum_by_column(encoded.var(0, keepdims=True))[0]
-    varying = np.count_nonzero(np.array(encoder.columns[0].scale)) / load_embedder(HASHING).size  # type: ignore[attr-defined]
-    assert text == pytest.approx(varying, rel=0.01)
+    assert text == pytest.approx(1.0, rel=0.01)
     assert price == pytest.approx(1.0, rel=0.1)
 
 
 def test_passages_are_what_the_score_falls_without(model: TableModel) -> None:
-    rows = {"text": ["the parcel arrived hacked account 12", "word", ""], "price": [20.0] * 3}
+    rows = {
+        "text": ["the parcel arrived on time hacked account", "word", ""],
+        "price": [20.0] * 3,
+    }
     found = model.passages(rows, "text", top=2)
     assert {passage.text for passage in found[0]} == {"hacked", "account"}
     score = model.anomaly_score(rows)[0]

@@ -1,6 +1,8 @@
 """The text experiment with sentence embeddings as features: our detectors, and others.
 
-The splits are those of the recurrent VAE, so that both go into one table.
+The splits are those of the recurrent VAE, so that both go into one table. All systems see the
+same features: the principal components of the embeddings of the training rows, as a column of
+text in a table has them. Ours are trained as they are there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from aloof.experiments.corpus import Corpus, TextRun, make_runs
 from aloof.experiments.methods import OURS, peers, resolve_methods
 from aloof.experiments.protocol import standardise
 from aloof.experiments.records import append_lines, read_records
-from aloof.text import load_embedder
+from aloof.text import Components, load_embedder, schedule
 from aloof.training import ProgressCallback
 
 __all__ = ["EMBEDDING_METHODS", "embed_corpus", "run_embeddings"]
@@ -94,7 +96,7 @@ def run_embeddings(
     The records, method by method.
     """
     runs = make_runs(corpus, n_runs, gamma_l=gamma_l)
-    identity = {"experiment": f"embeddings-{embedder}-{gamma_l:g}"}
+    identity = {"experiment": f"components-{embedder}-{gamma_l:g}"}
     found = {_key(record): record for record in read_records(records, check=_key)}
     for method in resolve_methods(methods):
         missing = [
@@ -145,13 +147,21 @@ def _ours(
 ) -> list[NDArray[np.float64]]:
     if not runs:
         return []
-    detectors = [OURS[method](random_state=run.number, **parameters) for run in runs]
+    detectors = [
+        OURS[method](random_state=run.number, **_own(method, run, parameters)) for run in runs
+    ]
     data = [_rows(run, embeddings) for run in runs]
     fit_many(detectors, [(X, y) for X, y, _ in data], on_epoch=on_epoch)
     return [
         detector.anomaly_score(test)
         for detector, (_, _, test) in zip(detectors, data, strict=True)
     ]
+
+
+def _own(method: str, run: TextRun, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of one of our detectors: those of a table of text alone."""
+    long = {} if method == "vae" or "max_epochs" in parameters else schedule(len(run.normal))
+    return {"standardize": False, **long, **parameters}
 
 
 def _peer(
@@ -173,7 +183,8 @@ def _rows(
 ) -> tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.floating]]:
     train = np.concatenate([run.normal, run.anomaly])
     y = (np.arange(len(train)) >= len(run.normal)).astype(np.int64)
-    return embeddings[train], y, embeddings[run.split.test]
+    components = Components.fit(embeddings[train])
+    return components(embeddings[train]), y, components(embeddings[run.split.test])
 
 
 def _key(record: Mapping[str, Any]) -> tuple[str, str, int, str]:

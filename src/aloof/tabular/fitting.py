@@ -28,7 +28,7 @@ from aloof.tabular.frames import to_table
 from aloof.tabular.labelling import check_column, check_labels, read_label_column
 from aloof.tabular.model import TableModel
 from aloof.tabular.sampling import Sample, sample
-from aloof.text import DEFAULT_EMBEDDER
+from aloof.text import DEFAULT_EMBEDDER, schedule
 from aloof.training import Stream, derive
 
 __all__ = ["MOST_CALIBRATION_ROWS", "MethodName", "fit"]
@@ -111,7 +111,8 @@ def fit(
     verbose
         Show a progress bar.
     **parameters
-        Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`.
+        Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`. Where all columns
+        are text, `aloof.text.schedule` says how long to train.
     """
     if isinstance(frame, str | os.PathLike):
         frame = open_source(frame)
@@ -153,6 +154,8 @@ def fit(
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
+    if method != "vae" and "max_epochs" not in parameters and _only_text(encoder):
+        parameters = {**schedule(int((labels[train] != ANOMALY).sum())), **parameters}
     detector = _DETECTORS[method](
         n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
     )
@@ -215,6 +218,10 @@ def _split(
     rng = np.random.default_rng(derive(seed, Stream.SPLIT))
     held_out = np.sort(rng.choice(usual, n_held, replace=False))
     return np.setdiff1d(np.arange(len(labels)), held_out), held_out
+
+
+def _only_text(encoder: TableEncoder) -> bool:
+    return {column.kind for column in encoder.columns} - {"constant"} == {"text"}
 
 
 def _encoded(

@@ -3,7 +3,9 @@
 Needs the extra ``text`` where text is split or embedded; the VAE itself does not.
 """
 
+from aloof.text.components import Components
 from aloof.text.embedding import DEFAULT_EMBEDDER, HASHING, Embedder, load_embedder
+from aloof.text.schedule import schedule
 from aloof.text.sentence_vae import (
     SentenceNetworks,
     SentenceScores,
@@ -17,6 +19,7 @@ __all__ = [
     "DEFAULT_EMBEDDER",
     "HASHING",
     "MARKS",
+    "Components",
     "Embedder",
     "SentenceNetworks",
     "SentenceScores",
@@ -24,6 +27,7 @@ __all__ = [
     "load_embedder",
     "number_words",
     "read_word_vectors",
+    "schedule",
     "score_sentences",
     "split_sentences",
     "split_words",

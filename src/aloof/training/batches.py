@@ -17,6 +17,7 @@ from aloof.training.seeds import Stream, derive, generator
 __all__ = ["Batch", "Batches"]
 
 _BLOCK = 2**18  # numbers of noise drawn at once for one member
+_APART = 2**62  # from other seeds
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ class Batches:
         """
         base = [derive(seed, Stream.EPOCH, epoch) for seed in self._seeds]
         generators = [generator(seed, self._device) for seed in base]
+        # Of their own, so that what is lost does not depend on how many anomalies there are.
+        losing = [generator((seed + _APART) % 2**63, self._device) for seed in base]
         normal = self._shuffle(self._normal, self.n_normal, generators)
         anomaly = (
             self._shuffle(self._anomaly, self.n_anomaly, generators)
@@ -123,7 +126,7 @@ class Batches:
             noise = torch.stack(
                 [self._normal_noise(len(steps), width, g) for g in generators], 1
             )
-            chances = [self._chances(len(steps), shape, generators) for shape in shapes]
+            chances = [self._chances(len(steps), shape, losing) for shape in shapes]
             for step in steps:
                 seeds = tuple((seed + 2 * step) % 2**63 for seed in base)
                 plain = noise[step - start].view(len(base), -1, self._latent_dim)

@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from aloof.tabular.columns.base import LIMIT, Kind, Note, column_state, flag_weight
 from aloof.tabular.columns.reading import read_text
-from aloof.text import load_embedder
+from aloof.text import Components, load_embedder
 
 __all__ = ["TextColumn"]
 
 # So many documents are enough to know how vectors vary.
 _ENOUGH = 2048
-_LEAST = 1e-6  # variation that is more than rounding
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The numbers of a document's vector, each to mean 0, all together of variance 1.
+    """Components of a document's vector, each to mean 0, all together of variance 1.
 
     A missing or empty document has the mean vector, and a feature of its own as a flag.
 
@@ -34,9 +33,8 @@ class TextColumn:
         The name in the table.
     embedder
         What makes vectors of documents; see `aloof.text.load_embedder`.
-    centre, scale
-        Mean and standard deviation of each number of the vectors; one that does not vary has
-        the scale 0 and is not looked at.
+    centre, axes, scale, rest, rest_scale
+        Of the components, see `aloof.text.Components`; the axes one after the other.
     missing_share
         Share of the training rows.
     """
@@ -46,7 +44,10 @@ class TextColumn:
     name: str
     embedder: str
     centre: tuple[float, ...]
+    axes: tuple[float, ...]
     scale: tuple[float, ...]
+    rest: float
+    rest_scale: float
     missing_share: float
 
     @classmethod
@@ -55,25 +56,28 @@ class TextColumn:
         there = _documents(text)
         known = [document for document in there if document]
         some = np.linspace(0, len(known) - 1, min(len(known), _ENOUGH)).astype(int)
-        vectors = load_embedder(embedder).embed([known[i] for i in some]).astype(np.float64)
-        scale = vectors.std(axis=0)
+        found = Components.fit(load_embedder(embedder).embed([known[i] for i in some]))
         return cls(
             name=name,
             embedder=embedder,
-            centre=tuple(vectors.mean(axis=0).tolist()),
-            scale=tuple(np.where(scale > _LEAST, scale, 0.0).tolist()),
+            centre=tuple(found.centre.tolist()),
+            axes=tuple(found.axes.ravel().tolist()),
+            scale=tuple(found.scale.tolist()),
+            rest=found.rest,
+            rest_scale=found.rest_scale,
             missing_share=1 - len(known) / len(there),
         )
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What each feature stands for."""
-        return (*(f"meaning {i + 1}" for i in range(len(self.centre))), "missing")
+        meanings = (f"meaning {i + 1}" for i in range(len(self.scale)))
+        return (*meanings, "other meaning", "missing")
 
     @property
     def varies(self) -> bool:
         """Whether documents differ."""
-        return any(self.scale)
+        return bool(self.scale)
 
     def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
         """Write the scaled vectors and the flag into `out`."""
@@ -83,8 +87,8 @@ class TextColumn:
         out[~there, -1] = flag_weight(self.missing_share)
         if there.any():
             vectors = load_embedder(self.embedder).embed([d for d in documents if d])
-            scaled = (vectors - self._centre) / self._scale
-            out[there, :-1] = np.clip(scaled, -LIMIT, LIMIT) / np.sqrt(len(self.centre))
+            scaled = np.clip(self._components(vectors), -LIMIT, LIMIT)
+            out[there, :-1] = scaled / np.sqrt(self._components.size)
 
     def read(self, array: pa.Array) -> NDArray[Any]:
         """Return the documents, None where there is none."""
@@ -102,12 +106,11 @@ class TextColumn:
         return column_state(self)
 
     @cached_property
-    def _centre(self) -> NDArray[np.float64]:
-        return np.array(self.centre)
-
-    @cached_property
-    def _scale(self) -> NDArray[np.float64]:
-        return np.array([value or np.inf for value in self.scale])
+    def _components(self) -> Components:
+        axes = np.array(self.axes).reshape(len(self.scale), len(self.centre))
+        return Components(
+            np.array(self.centre), axes, np.array(self.scale), self.rest, self.rest_scale
+        )
 
 
 def _documents(text: pa.Array) -> list[str]:

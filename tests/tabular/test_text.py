@@ -169,3 +169,24 @@ def test_a_text_file_is_a_column_of_lines(tmp_path: Path) -> None:
         open_source(path)
     with pytest.raises(TableError, match="no encoding 'klingon'"):
         open_source(path, encoding="klingon")
+
+
+def test_documents_alone_are_learned_on_their_own_schedule() -> None:
+    table = tickets(100, 5, 0)
+    alone = {"text": table["text"], "odd": table["odd"]}
+    options = {
+        "label": "odd",
+        "text": "text",
+        "embedder": HASHING,
+        "members": 1,
+        "calibration": 0,
+    }
+    sizes = {"hidden": (8,), "latent_dim": 2, "batch_size": 32}
+    detector = aloof.fit(alone, **options, **sizes).detector
+    assert (detector.max_epochs, detector.warmup_epochs) == (150, 126)  # type: ignore[attr-defined]
+    short = aloof.fit(alone, **options, **sizes, max_epochs=2).detector
+    assert short.warmup_epochs is None  # type: ignore[attr-defined]
+    beside = aloof.fit(table, **options, **sizes, warmup_epochs=1, max_epochs=2).detector
+    assert beside.warmup_epochs == 1  # type: ignore[attr-defined]
+    plain = aloof.fit(alone, **options, **sizes, method="vae", max_epochs=2).detector
+    assert not hasattr(plain, "warmup_epochs")

@@ -155,7 +155,9 @@ def fit(
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
     if method != "vae" and "max_epochs" not in parameters and _only_text(encoder):
-        parameters = {**schedule(int((labels[train] != ANOMALY).sum())), **parameters}
+        n_documents = int((labels[train] != ANOMALY).sum())
+        long = schedule(n_documents, batch_size=parameters.get("batch_size", 128))
+        parameters = {**long, **parameters}
     detector = _DETECTORS[method](
         n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
     )

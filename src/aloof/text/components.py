@@ -17,7 +17,7 @@ __all__ = ["Components"]
 
 _MOST = 32
 _EACH = 4  # vectors for each component, at least: fewer say nothing of how others vary
-_LEAST = 1e-6  # variation that is more than rounding
+_LEAST = 1e-4  # variation that is more than rounding
 _DIGITS = 6  # that are kept of an axis, so that it reads the same from a file
 
 

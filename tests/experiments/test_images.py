@@ -195,7 +195,6 @@ def _sorted(path: Path) -> list[str]:
 
 _SCRIPT = """
 import sys
-from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from aloof.experiments.image_experiment import make_image_experiment

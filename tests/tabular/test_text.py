@@ -183,10 +183,28 @@ def test_documents_alone_are_learned_on_their_own_schedule() -> None:
     }
     sizes = {"hidden": (8,), "latent_dim": 2, "batch_size": 32}
     detector = aloof.fit(alone, **options, **sizes).detector
-    assert (detector.max_epochs, detector.warmup_epochs) == (150, 126)  # type: ignore[attr-defined]
-    short = aloof.fit(alone, **options, **sizes, max_epochs=2).detector
-    assert short.warmup_epochs is None  # type: ignore[attr-defined]
-    beside = aloof.fit(table, **options, **sizes, warmup_epochs=1, max_epochs=2).detector
-    assert beside.warmup_epochs == 1  # type: ignore[attr-defined]
-    plain = aloof.fit(alone, **options, **sizes, method="vae", max_epochs=2).detector
-    assert not hasattr(plain, "warmup_epochs")
+    assert (detector.max_epochs, detector.warmup_epochs) == (150, 126)
+    none_given = aloof.fit(alone, **options, **sizes, max_epochs=None).detector
+    assert none_given.warmup_epochs == 126
+    shorter = aloof.fit(alone, **options, **sizes, max_epochs=30).detector
+    assert (shorter.max_epochs, shorter.warmup_epochs) == (30, 6)
+    own = aloof.fit(alone, **options, **sizes, warmup_epochs=1).detector
+    assert (own.max_epochs, own.warmup_epochs) == (None, 1)
+    beside = aloof.fit(table, **options, **sizes).detector
+    assert (beside.max_epochs, beside.warmup_epochs) == (None, None)
+    plain = aloof.fit(alone, **options, **sizes, method="vae").detector
+    assert plain.max_epochs is None
+    with pytest.raises(ValueError, match="batch_size"):
+        aloof.fit(alone, **options, batch_size=0)
+
+
+def test_what_no_template_says_is_odd() -> None:
+    """All documents lie in the span of their components, and others do not."""
+    rng = np.random.default_rng(0)
+    templates = np.array(["backup completed", "user logged in from office"])
+    lines = {"line": templates[rng.integers(2, size=300)].tolist()}
+    options = {"text": "line", "embedder": HASHING, "method": "vae", "members": 1}
+    model = aloof.fit(lines, **options, max_epochs=20, calibration=0.4)
+    usual = model.anomaly_score({"line": templates.tolist()})
+    others = ["backup failed", "all files are encrypted", "user logged out"]
+    assert model.anomaly_score({"line": others}).min() > 10 * usual.max()

@@ -159,7 +159,7 @@ def _draw(
     first = replace(test, worlds=test.worlds[:_SHOWN], states=test.states[:_SHOWN])
     states = {}
     for sampler in what.samplers:
-        if sampler.method in ("vae", "dp") and sampler.method in models:
+        if sampler.method in ("vae", "dp") and sampler.noise:
             states[sampler.label] = [
                 models[sampler.method].draw(world, what.n_states, screen=sampler.screen)
                 for world in first.worlds

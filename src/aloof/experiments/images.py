@@ -95,11 +95,9 @@ def run_images(
     path = folder / _RECORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = _held(experiment, cases, path, data)
     except OSError as error:
-        raise ExperimentError(
-            f"{folder} cannot be used for results: {error.strerror or error}."
-        ) from error
+        raise _unusable(folder, error) from error
+    found = _held(experiment, cases, path, data)
     todo = [case for case in cases if case not in found]
     done = len(cases) - len(todo)
     started = time.monotonic()
@@ -145,12 +143,20 @@ def _held(
     experiment: ImageExperiment, cases: Sequence[ImageCase], path: Path, data: ImageDataset
 ) -> dict[ImageCase, dict[str, Any]]:
     """Return the records of cases that were run as the experiment would run them now."""
-    found = _latest(read_records(path, check=_case_of))
+    try:
+        found = _latest(read_records(path, check=_case_of))
+    except OSError as error:
+        raise _unusable(path.parent, error) from error
     return {
-        case: found[case]
+        case: record
         for case in cases
-        if case in found and found[case]["identity"] == experiment.identity(case, data.sha256)
+        if (record := found.get(case, {})).get("identity")
+        == experiment.identity(case, data.sha256)
     }
+
+
+def _unusable(folder: Path, error: OSError) -> ExperimentError:
+    return ExperimentError(f"{folder} cannot be used for results: {error.strerror or error}.")
 
 
 def _run_chunk(

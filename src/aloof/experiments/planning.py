@@ -46,7 +46,9 @@ __all__ = [
     "train_models",
 ]
 
-_TRAIN_SEED, _TEST_SEED = 1, 2  # of worlds: those of the test are never trained on
+# Of worlds: those of the test are never trained on. Those of seeds 2 and 3 were looked at when
+# settings were chosen.
+_TRAIN_SEED, _TEST_SEED = 1, 4
 _RECORDS, _MANIFEST, _MODELS = "records.jsonl", "manifest.json", "models"
 
 
@@ -98,10 +100,9 @@ class PlanningExperiment:
     @property
     def samplers(self) -> tuple[Sampler, ...]:
         """Everyone who proposes states, in the order of the table."""
-        learned = [
-            Sampler(method, screen) for method in self.methods for screen in (False, True)
-        ]
-        return (Sampler("uniform", False), *learned)
+        kinds = ((False, False), (True, False), (True, True))
+        learned = [Sampler(method, *kind) for method in self.methods for kind in kinds]
+        return (Sampler("uniform"), *learned)
 
     @property
     def digest(self) -> str:
@@ -113,17 +114,20 @@ class PlanningExperiment:
 
 @dataclass(frozen=True)
 class Sampler:
-    """A method, and whether it judges its own states."""
+    """A method, whether it draws from its likelihood, and whether it judges its own states."""
 
     method: str
-    screen: bool
+    noise: bool = False
+    screen: bool = False
 
     @property
     def label(self) -> str:
         """Its name in tables."""
         names = {"vae": "VAE", "dp": "DP-VAE", "mml": "MML-VAE", "mml-dp": "MML-DP-VAE"}
         name = names.get(self.method, self.method)
-        return f"{name}, screened" if self.screen else name
+        if self.method == "uniform":
+            return name
+        return f"{name}, screened" if self.screen else name if self.noise else f"{name}, means"
 
 
 def make_planning_experiment(options: Mapping[str, Any]) -> PlanningExperiment:
@@ -280,17 +284,14 @@ def _measure(
 ) -> dict[str, Any]:
     world, trajectory = test.worlds[number], test.states[number]
     seed = int(np.random.SeedSequence([experiment.seed, number]).generate_state(1)[0])
-    pure = mixed_states(
-        model, world, experiment.n_states, learned=1.0, seed=seed, screen=sampler.screen
-    )
+    how: dict[str, Any] = {"seed": seed, "screen": sampler.screen, "noise": sampler.noise}
+    pure = mixed_states(model, world, experiment.n_states, learned=1.0, **how)
     steps = np.diff(trajectory[:, :2], axis=0)
     best = float(np.linalg.norm(steps, axis=1).sum())
     plans = []
     for n in experiment.counts:
         started = time.perf_counter()
-        states = mixed_states(
-            model, world, n, learned=experiment.learned, seed=seed, screen=sampler.screen
-        )
+        states = mixed_states(model, world, n, learned=experiment.learned, **how)
         found = plan(world, states)
         outcome = {"n": n, "found": found.found, "seconds": time.perf_counter() - started}
         if found.found:

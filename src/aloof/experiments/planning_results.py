@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["planning_curves", "planning_figure", "planning_grids", "write_planning_tables"]
 
 _FREE, _HIT, _START, _GOAL = "#228833", "#cc3311", "#4477aa", "#ee6677"
-_LINES = ("#777777", "#ee7733", "#ee7733", "#0077bb", "#0077bb", "#009988", "#009988")
+_LINES = ("#ee7733", "#0077bb", "#009988", "#aa3377")
 
 
 def planning_grids(
@@ -55,8 +55,9 @@ def planning_grids(
             notes=(
                 f"Of {experiment.n_states} states of the sampler alone. Covered: the share of "
                 "the optimal path with a free state within half a cell.",
-                "In brackets: 95 % confidence intervals over worlds. Screened: the network "
-                "draws again what its own anomaly score refuses.",
+                "In brackets: 95 % confidence intervals over worlds. Means: of the network, "
+                "without the noise of its likelihood. Screened: it draws again what its own "
+                "anomaly score refuses.",
             ),
         )
     ]
@@ -162,7 +163,9 @@ def planning_curves(
 
     figure = Figure(figsize=(13, 3.8), layout="constrained")
     by_count, by_time, by_cost = figure.subplots(1, 3)
-    for sampler, colour in zip(experiment.samplers, _LINES, strict=False):
+    colours = dict(zip(experiment.methods, _LINES, strict=False))
+    for sampler in experiment.samplers:
+        colour = colours.get(sampler.method, "#777777")
         own = [record for record in records if record["sampler"] == sampler.label]
         plans = [_plans(own, count) for count in experiment.counts]
         success = [estimate_share([p["found"] for p in some]) for some in plans]
@@ -170,7 +173,7 @@ def planning_curves(
         seconds = [float(np.mean([p["seconds"] for p in some])) for some in plans]
         style: dict[str, Any] = {
             "c": colour,
-            "ls": "-" if sampler.screen or sampler.method == "uniform" else ":",
+            "ls": "-" if sampler.screen else "--" if sampler.noise else ":",
             "marker": "o",
             "ms": 4,
         }

@@ -1,8 +1,8 @@
 """The text experiment with sentence embeddings as features: our detectors, and others.
 
 The splits are those of the recurrent VAE, so that both go into one table. All systems see the
-same features: the principal components of the embeddings of the training rows, as a column of
-text in a table has them. Ours are trained as they are there.
+same features: the principal components of the embeddings of normal training rows, and the rest.
+Ours are trained as on a table of text alone.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ def _ours(
 
 def _own(method: str, run: TextRun, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of one of our detectors: those of a table of text alone."""
-    long = {} if method == "vae" or "max_epochs" in parameters else schedule(len(run.normal))
+    epochs = parameters.get("max_epochs")
+    long = {} if method == "vae" else schedule(len(run.normal), max_epochs=epochs)
     return {"standardize": False, **long, **parameters}
 
 
@@ -183,7 +184,7 @@ def _rows(
 ) -> tuple[NDArray[np.floating], NDArray[np.int64], NDArray[np.floating]]:
     train = np.concatenate([run.normal, run.anomaly])
     y = (np.arange(len(train)) >= len(run.normal)).astype(np.int64)
-    components = Components.fit(embeddings[train])
+    components = Components.fit(embeddings[run.normal])
     return components(embeddings[train]), y, components(embeddings[run.split.test])
 
 

@@ -35,8 +35,10 @@ def default_objective(method: Method) -> Objective:
 
     Chosen on worlds that are neither trained on nor reported. A weaker `beta_kl` leaves holes
     in the prior, whose codes are decoded to walls, with every method; a stronger one blurs.
+    The second prior may lie far away and weigh little: states then stay as good as without it.
     """
-    return Objective(method, beta_kl=0.2, alpha=2.0, gamma=1.0, beta_cubo=0.2)
+    gamma = 0.1 if method == "dp" else 1.0
+    return Objective(method, beta_kl=0.2, alpha=4.0, gamma=gamma, beta_cubo=0.2)
 
 
 def default_config(max_epochs: int = 100) -> TrainingConfig:

@@ -90,7 +90,13 @@ class StateGenerator:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def draw(
-        self, world: World, n: int, *, seed: int = 0, screen: bool = False
+        self,
+        world: World,
+        n: int,
+        *,
+        seed: int = 0,
+        screen: bool = False,
+        noise: bool = True,
     ) -> NDArray[np.float64]:
         """Return `n` states ``(n, 4)``: codes from the prior, decoded for the world.
 
@@ -105,14 +111,18 @@ class StateGenerator:
         screen
             Let the model judge its own states: those it takes for anomalies are drawn again.
             Collisions are not looked up; this is all the model knows.
+        noise
+            Draw states from the likelihood, as the model has it; False: its means alone,
+            which lie on a thin line where the model is sure of the path.
         """
         generator = torch.Generator().manual_seed(seed)
+        spread = self.spread if noise else 0.0
         if not screen:
-            return self._decode(world, n, generator)
+            return self._decode(world, n, spread, generator)
         kept: list[NDArray[np.float64]] = []
         refused: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         for _ in range(_ROUNDS):
-            states = self._decode(world, max(n, 32), generator)
+            states = self._decode(world, max(n, 32), spread, generator)
             scores = self.anomaly_score(world, states)
             kept.append(states[scores <= self.threshold])
             refused.append((scores[scores > self.threshold], states[scores > self.threshold]))
@@ -121,6 +131,16 @@ class StateGenerator:
         # The model likes hardly anything here; the best of the rest fill the list.
         scores, states = (np.concatenate(part) for part in zip(*refused, strict=True))
         return np.concatenate([*kept, states[np.argsort(scores, kind="stable")]])[:n]
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the likelihood, in the units of the networks.
+
+        A squared error with a KL divergence of weight b is the ELBO of a Gaussian likelihood
+        of variance b / 2; a mean over d numbers makes it d b / 2.
+        """
+        n_summed = STATE_DIM if self.objective.reduction == "mean" else 1
+        return float(np.sqrt(n_summed * self.objective.beta_kl / 2))
 
     def anomaly_score(self, world: World, states: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how little each state belongs to a trajectory; higher = worse.
@@ -163,12 +183,16 @@ class StateGenerator:
         objective = Objective(**manifest["objective"])
         return cls(ensemble, size, objective, networks, float(manifest["threshold"]), place)
 
-    def _decode(self, world: World, n: int, generator: torch.Generator) -> NDArray[np.float64]:
+    def _decode(
+        self, world: World, n: int, spread: float, generator: torch.Generator
+    ) -> NDArray[np.float64]:
         z = torch.randn(1, n, self.networks.latent_dim, generator=generator).to(self.device)
         context = [part[None] for part in self._context(world, n)]
         with torch.no_grad():
-            states = self.ensemble.decoder(z, *context)[0]
-        return unscale_states(states.double().cpu().numpy(), self.size)
+            states = self.ensemble.decoder(z, *context)[0].cpu()
+        if spread:
+            states = states + spread * torch.randn(n, STATE_DIM, generator=generator)
+        return unscale_states(states.double().numpy(), self.size)
 
     def _context(self, world: World, n: int) -> list[Tensor]:
         if world.size != self.size:

@@ -23,6 +23,7 @@ def mixed_states(
     learned: float = 0.5,
     seed: int = 0,
     screen: bool = False,
+    noise: bool = True,
 ) -> NDArray[np.float64]:
     """Return `n` positions ``(n, 2)``, learned and uniform ones in turn.
 
@@ -41,7 +42,7 @@ def mixed_states(
         Share of learned states.
     seed
         One seed, one answer. The uniform states are the same for every generator.
-    screen
+    screen, noise
         As in `StateGenerator.draw`.
     """
     if not 0 <= learned <= 1:
@@ -51,7 +52,7 @@ def mixed_states(
         return positions
     # Spread the learned states evenly over the list, so that any beginning of it is mixed.
     place = np.flatnonzero(np.diff(np.floor(learned * np.arange(n + 1))))
-    drawn = generator.draw(world, len(place), seed=seed, screen=screen)
+    drawn = generator.draw(world, len(place), seed=seed, screen=screen, noise=noise)
     positions[place] = drawn[:, :2]
     return positions
 

@@ -111,8 +111,9 @@ def fit(
     verbose
         Show a progress bar.
     **parameters
-        Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`. Where all columns
-        are text, `aloof.text.schedule` says how long to train.
+        Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`. Where there are
+        labelled anomalies and all that varies is text, what is not given of how long to train
+        is from `aloof.text.schedule`.
     """
     if isinstance(frame, str | os.PathLike):
         frame = open_source(frame)
@@ -154,12 +155,11 @@ def fit(
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
-    if method != "vae" and "max_epochs" not in parameters and _only_text(encoder):
-        n_documents = int((labels[train] != ANOMALY).sum())
-        long = schedule(n_documents, batch_size=parameters.get("batch_size", 128))
-        parameters = {**long, **parameters}
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
+        given = {**_long(int((labels[train] != ANOMALY).sum()), given), **given}
     detector = _DETECTORS[method](
-        n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
+        n_members=members, standardize=False, random_state=seed, verbose=verbose, **given
     )
     # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
     y = np.where(labels == UNLABELLED, np.nan, labels)[train]
@@ -223,7 +223,20 @@ def _split(
 
 
 def _only_text(encoder: TableEncoder) -> bool:
-    return {column.kind for column in encoder.columns} - {"constant"} == {"text"}
+    return {column.kind for column in encoder.columns if column.varies} == {"text"}
+
+
+def _long(n_documents: int, given: Mapping[str, Any]) -> dict[str, int]:
+    """Return how long to learn from documents, unless the user has said when labels join."""
+    size, epochs = given.get("batch_size", 128), given.get("max_epochs")
+    wrong = [value for value in (size, epochs) if value is not None and not _counts(value)]
+    if "warmup_epochs" in given or wrong:  # the detector says what is wrong
+        return {}
+    return schedule(n_documents, batch_size=size, max_epochs=epochs)
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and value >= 1
 
 
 def _encoded(

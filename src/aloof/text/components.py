@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 __all__ = ["Components"]
 
 _MOST = 32
-_EACH = 4  # vectors for each component, at least: fewer say nothing of how others vary
-_LEAST = 1e-4  # variation that is more than rounding
-_DIGITS = 6  # that are kept of an axis, so that it reads the same from a file
+# Vectors for each component, at least: axes that follow few vectors leave less over of these
+# than of others, and those would look odd.
+_EACH = 32
+_LEAST = 1e-6  # variation that is more than rounding
+_FLOOR = (
+    0.1  # of the variation along the last axis: what the rest counts for where there is none
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class Components:
     scale
         Standard deviation along each, ``(k,)``.
     rest, rest_scale
-        Mean and standard deviation of the distance from what the axes span.
+        Mean and standard deviation of the distance from what the axes span. Where all vectors
+        lie in it, a small part of the last axis's: to be off it is odd then.
 
     Examples
     --------
@@ -59,24 +64,19 @@ class Components:
     def fit(cls, vectors: NDArray[np.floating], most: int = _MOST) -> Components:
         """Find at most so many components of vectors ``(n, d)``; fewer of few vectors."""
         wide = np.asarray(vectors, np.float64)
-        centre = wide.mean(0).round(_DIGITS)
+        centre = wide.mean(0)
         _, spread, axes = np.linalg.svd(wide - centre, full_matrices=False)
         scale = spread / np.sqrt(len(wide))
         kept = np.flatnonzero(scale > _LEAST)[: max(1, min(most, len(wide) // _EACH))]
         # The sign of an axis is arbitrary: its largest number is positive.
         axes = axes[kept]
         largest = np.abs(axes).argmax(1)
-        axes = (axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]).round(_DIGITS)
+        axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
         distance = _distance(wide - centre, axes)
         rest_scale = float(distance.std())
-        varies = rest_scale > _LEAST
-        return cls(
-            centre,
-            axes,
-            scale[kept],
-            float(distance.mean()),
-            rest_scale if varies else 0.0,
-        )
+        if rest_scale <= _LEAST and len(kept):
+            rest_scale = _FLOOR * float(scale[kept[-1]])
+        return cls(centre, axes, scale[kept], float(distance.mean()), rest_scale)
 
     @property
     def size(self) -> int:
@@ -86,14 +86,11 @@ class Components:
     def __call__(self, vectors: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return what vectors have along each axis, and the rest, ``(n, k + 1)``.
 
-        All in standard deviations from the mean. Where the vectors that the components were
-        found from have no rest, that of others is not looked at.
+        All in standard deviations from the mean.
         """
         centred = np.asarray(vectors, np.float64) - self.centre
         along = centred @ self.axes.T / self.scale
-        rest = np.zeros(len(centred))
-        if self.rest_scale:
-            rest = (_distance(centred, self.axes) - self.rest) / self.rest_scale
+        rest = (_distance(centred, self.axes) - self.rest) / max(self.rest_scale, _LEAST)
         return np.column_stack([along, rest])
 
 

@@ -17,7 +17,6 @@ from aloof.training.seeds import Stream, derive, generator
 __all__ = ["Batch", "Batches"]
 
 _BLOCK = 2**18  # numbers of noise drawn at once for one member
-_APART = 2**62  # from other seeds
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,9 @@ class Batches:
         base = [derive(seed, Stream.EPOCH, epoch) for seed in self._seeds]
         generators = [generator(seed, self._device) for seed in base]
         # Of their own, so that what is lost does not depend on how many anomalies there are.
-        losing = [generator((seed + _APART) % 2**63, self._device) for seed in base]
+        losing = [
+            generator(derive(seed, Stream.DROP, epoch), self._device) for seed in self._seeds
+        ]
         normal = self._shuffle(self._normal, self.n_normal, generators)
         anomaly = (
             self._shuffle(self._anomaly, self.n_anomaly, generators)

@@ -25,6 +25,7 @@ class Stream(IntEnum):
     EPOCH = 2
     VALIDATE = 3
     SPLIT = 4
+    DROP = 5
 
 
 def derive(seed: int, stream: Stream, index: int = 0) -> int:

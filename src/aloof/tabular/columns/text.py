@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -34,7 +35,7 @@ class TextColumn:
     embedder
         What makes vectors of documents; see `aloof.text.load_embedder`.
     centre, axes, scale, rest, rest_scale
-        Of the components, see `aloof.text.Components`; the axes one after the other.
+        Of the components, see `aloof.text.Components`; vectors as base64 of float32.
     missing_share
         Share of the training rows.
     """
@@ -43,8 +44,8 @@ class TextColumn:
 
     name: str
     embedder: str
-    centre: tuple[float, ...]
-    axes: tuple[float, ...]
+    centre: str
+    axes: str
     scale: tuple[float, ...]
     rest: float
     rest_scale: float
@@ -60,8 +61,8 @@ class TextColumn:
         return cls(
             name=name,
             embedder=embedder,
-            centre=tuple(found.centre.tolist()),
-            axes=tuple(found.axes.ravel().tolist()),
+            centre=_packed(found.centre),
+            axes=_packed(found.axes),
             scale=tuple(found.scale.tolist()),
             rest=found.rest,
             rest_scale=found.rest_scale,
@@ -107,10 +108,17 @@ class TextColumn:
 
     @cached_property
     def _components(self) -> Components:
-        axes = np.array(self.axes).reshape(len(self.scale), len(self.centre))
-        return Components(
-            np.array(self.centre), axes, np.array(self.scale), self.rest, self.rest_scale
-        )
+        centre = _unpacked(self.centre)
+        axes = _unpacked(self.axes).reshape(len(self.scale), len(centre))
+        return Components(centre, axes, np.array(self.scale), self.rest, self.rest_scale)
+
+
+def _packed(numbers: NDArray[np.float64]) -> str:
+    return b64encode(numbers.astype("<f4").tobytes()).decode("ascii")
+
+
+def _unpacked(text: str) -> NDArray[np.float64]:
+    return np.frombuffer(b64decode(text), "<f4").astype(np.float64)
 
 
 def _documents(text: pa.Array) -> list[str]:

@@ -66,7 +66,13 @@ def test_from_start_to_end_and_again(
     assert result.exit_code == 0, result.output
     assert {path.name for path in out.iterdir()} == FILES
     assert result.stderr == ""
-    for text in ("uniform", "DP-VAE, screened", "in collision", "Success of PRM*"):
+    for text in (
+        "uniform",
+        "DP-VAE, means",
+        "DP-VAE, screened",
+        "in collision",
+        "Success of PRM*",
+    ):
         assert text in result.stdout
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["device"] == "cpu"
@@ -76,7 +82,7 @@ def test_from_start_to_end_and_again(
     assert "4 unseen worlds" in table
     with (out / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 5 * 4 * 2  # samplers, worlds, counts
+    assert len(rows) == 7 * 4 * 2  # samplers, worlds, counts
     for name in ("figure.png", "curves.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 

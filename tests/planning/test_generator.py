@@ -24,6 +24,7 @@ from aloof.planning import (
     state_stream,
     train_generator,
 )
+from aloof.planning.generator import scale_states
 
 
 def measure(model: StateGenerator, unseen: Trajectories) -> tuple[float, float]:
@@ -59,6 +60,18 @@ def test_one_seed_one_answer(untrained: StateGenerator, open_world: World) -> No
         assert one.shape == (20, 4)
         assert np.array_equal(one, untrained.draw(open_world, 20, seed=3, screen=screen))
         assert not np.array_equal(one, untrained.draw(open_world, 20, seed=4, screen=screen))
+
+
+def test_noise_is_that_of_the_likelihood(untrained: StateGenerator, open_world: World) -> None:
+    """Half the KL weight for each number that the squared error is a mean of."""
+    means, drawn = (untrained.draw(open_world, 4000, noise=noise) for noise in (False, True))
+    units = [scale_states(states, untrained.size) for states in (means, drawn)]
+    noise = (units[1] - units[0]).std(0)
+    expected = np.sqrt(4 * untrained.objective.beta_kl / 2)
+    assert untrained.objective.reduction == "mean"
+    np.testing.assert_allclose(noise, expected, rtol=0.05)
+    summed = replace(untrained, objective=replace(untrained.objective, reduction="sum"))
+    assert summed.spread == pytest.approx(expected / 2)
 
 
 def test_screened_states_are_those_below_the_threshold(

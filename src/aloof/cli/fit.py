@@ -93,7 +93,8 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Passes over the rows. Default: 150, fewer for many rows; images: 20 to 100.",
+            help="Passes over the rows. Default: 150, fewer for many rows; images: 20 to 100; "
+            "text alone: 10 to 150.",
         ),
     ] = None,
     calibration: Annotated[

@@ -6,8 +6,8 @@ A planner looks for a path on a roadmap of states. A conditional VAE that was tr
 paths proposes states near the optimal path of a world it has never seen, but some of them lie
 in walls. A few points on the boundaries of walls, as anomalies, teach it where not to sample:
 the plain VAE is on the left, DP-VAE on the right. Both draw again what their own anomaly score
-refuses; only DP-VAE has learned to refuse walls. In larger worlds, and after a long training,
-the two are much closer: see ``docs/planning.md``.
+refuses; only DP-VAE has learned to refuse walls. What a planner makes of such states is in
+``docs/planning.md``.
 
 Run it with ``python examples/plot_planning.py``; it takes about a minute and writes
 ``planning.png``. The whole experiment is ``aloof bench planning``.

@@ -194,6 +194,8 @@ def test_documents_alone_are_learned_on_their_own_schedule() -> None:
     assert (beside.max_epochs, beside.warmup_epochs) == (None, None)
     plain = aloof.fit(alone, **options, **sizes, method="vae").detector
     assert plain.max_epochs is None
+    unclipped = aloof.fit(alone, **options, **sizes, max_epochs=2, max_grad_norm=None).detector
+    assert unclipped.max_grad_norm is None
     with pytest.raises(ValueError, match="batch_size"):
         aloof.fit(alone, **options, batch_size=0)
 

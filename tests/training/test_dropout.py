@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -38,3 +39,34 @@ def test_a_member_learns_the_same_alone_and_the_data_stays(share: float) -> None
         for key, value in states(alone.ensemble).items()
     )
     assert same == (share == 0.0)
+
+
+class _Recording(ConditionalMLPEncoder):
+    """Remember the share of zeros in the context."""
+
+    seen: ClassVar[list[float]] = []
+
+    def forward(self, x: torch.Tensor, *context: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        self.seen.append((context[0] == 0).double().mean().item())
+        return super().forward(x, *context)
+
+
+def test_as_many_numbers_are_lost_as_were_asked_for() -> None:
+    x = data()
+    context = torch.ones(len(x), 40, dtype=x.dtype)
+    networks = Architecture(
+        partial(_Recording, 5, 40, 3, hidden=(6,), dropout=0.0),
+        partial(ConditionalMLPDecoder, 5, 40, 3, hidden=(6,), dropout=0.0),
+        3,
+    )
+    _Recording.seen.clear()
+    train(
+        [x, context],
+        [problem([1])],
+        networks,
+        replace(config(), context_dropout=(0.3,)),
+        device=CPU,
+    )
+    lost = [share for share in _Recording.seen if share]
+    assert len(lost) > 5
+    assert np.mean(lost) == pytest.approx(0.3, abs=0.03)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -155,11 +156,10 @@ def fit(
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
-    given = {name: value for name, value in parameters.items() if value is not None}
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
-        given = {**_long(int((labels[train] != ANOMALY).sum()), given), **given}
+        parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
     detector = _DETECTORS[method](
-        n_members=members, standardize=False, random_state=seed, verbose=verbose, **given
+        n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
     )
     # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
     y = np.where(labels == UNLABELLED, np.nan, labels)[train]
@@ -229,14 +229,12 @@ def _only_text(encoder: TableEncoder) -> bool:
 def _long(n_documents: int, given: Mapping[str, Any]) -> dict[str, int]:
     """Return how long to learn from documents, unless the user has said when labels join."""
     size, epochs = given.get("batch_size", 128), given.get("max_epochs")
-    wrong = [value for value in (size, epochs) if value is not None and not _counts(value)]
-    if "warmup_epochs" in given or wrong:  # the detector says what is wrong
+    numbers = [size] if epochs is None else [size, epochs]
+    right = all(isinstance(number, Integral) and int(number) >= 1 for number in numbers)
+    if given.get("warmup_epochs") is not None or not right:  # the detector says what is wrong
         return {}
-    return schedule(n_documents, batch_size=size, max_epochs=epochs)
-
-
-def _counts(value: object) -> bool:
-    return isinstance(value, int) and value >= 1
+    long = schedule(n_documents, batch_size=size, max_epochs=epochs)
+    return {name: value for name, value in long.items() if given.get(name) is None}
 
 
 def _encoded(

@@ -20,9 +20,8 @@ _MOST = 32
 # than of others, and those would look odd.
 _EACH = 32
 _LEAST = 1e-6  # variation that is more than rounding
-_FLOOR = (
-    0.1  # of the variation along the last axis: what the rest counts for where there is none
-)
+# Of the variation along the last axis: the scale of the rest where no vector has any.
+_FLOOR = 0.1
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv
+from aloof.networks.stacked import linear
 from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
 
@@ -54,6 +55,9 @@ def run(
         ((3, 10, 9), {"channels": (16, 32), "hidden": ()}),
         ((1, 8, 8), {"channels": (16, 4), "kernel": 4, "slope": 0.0, "normalise": False}),
         ((2, 7, 7), {"channels": (16,), "kernel": 3}),
+        ((1, 8, 8), {"channels": (16, 32), "hidden": ()}),
+        ((3, 8, 12), {"channels": (16, 32), "hidden": (), "kernel": 3}),
+        ((1, 8, 8), {"channels": (4, 16), "hidden": (), "kernel": 7}),
     ],
 )
 @pytest.mark.parametrize("network", [ConvEncoder, ConvDecoder])
@@ -80,6 +84,26 @@ def test_kernels_compute_what_plain_layers_do(
             torch.testing.assert_close(
                 one, other, rtol=1e-3, atol=2e-4, msg=lambda m, n=name: n + m
             )
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_linear_layers_have_the_gradients_of_autograd(with_bias: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(3, 7, 5), (3, 4, 5), (3, 4)][: 3 if with_bias else 2]
+    inputs = [torch.randn(shape, generator=generator).requires_grad_() for shape in shapes]
+    x, weight, *rest = inputs
+    bias = rest[0] if rest else None
+    plain = torch.einsum("mni,moi->mno", x, weight)
+    plain = plain if bias is None else plain + bias[:, None]
+    ours = linear(x, weight, bias)
+    direction = torch.randn(ours.shape, generator=generator)
+    torch.testing.assert_close(ours, plain)
+    for one, other in zip(
+        torch.autograd.grad(ours, inputs, direction),
+        torch.autograd.grad(plain, inputs, direction),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
 
 
 def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

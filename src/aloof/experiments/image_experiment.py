@@ -11,10 +11,10 @@ from typing import Any
 from aloof.baselines.images import IMAGE_METHODS, SHALLOW_METHODS, ImageSchedule
 from aloof.exceptions import ExperimentError
 from aloof.experiments.image_protocol import class_pairs
-from aloof.experiments.image_settings import IMAGE_SETTINGS, ImageSetting, image_objective
+from aloof.experiments.image_settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.experiments.names import did_you_mean
 from aloof.networks import PAPER_NETWORKS
-from aloof.training import METHODS, Method, TrainingConfig
+from aloof.training import METHODS, Method, Objective, TrainingConfig
 
 __all__ = [
     "IMAGE_SYSTEMS",
@@ -130,19 +130,10 @@ class ImageExperiment:
             parts.append("free decoder")
         return ", ".join(parts)
 
-    @property
-    def setting(self) -> ImageSetting:
-        """Return how the data set is learned."""
-        setting = IMAGE_SETTINGS[self.dataset]
-        if self.max_epochs is None:
-            return setting
-        share = self.max_epochs / setting.max_epochs
-        changed = {
-            "max_epochs": self.max_epochs,
-            "warmup_epochs": round(share * setting.warmup_epochs),
-            "annealing_epochs": max(1, round(share * setting.annealing_epochs)),
-        }
-        return ImageSetting(**{**asdict(setting), **changed})
+    def setting(self, method: Method) -> ImageSetting:
+        """Return how one of our methods learns the data set."""
+        setting = image_setting(self.dataset, method)
+        return setting if self.max_epochs is None else setting.lasting(self.max_epochs)
 
     def cases(self, n_classes: int) -> list[ImageCase]:
         """Return everything there is to run, in the order of the table."""
@@ -181,7 +172,7 @@ class ImageExperiment:
             pass  # one detector, and nothing to train
         elif case.method in METHODS:
             what["members"] = self.members
-            what["objective"] = asdict(image_objective(case.method, self.setting))
+            what["objective"] = asdict(self.objective(case.method))
             what["config"] = asdict(self.config(case.method))
         else:
             what["members"] = self.members
@@ -194,7 +185,11 @@ class ImageExperiment:
             "separate_encoder": self.separate_encoder and method != "vae",
             "freeze_decoder": self.freeze_decoder or method == "vae",
         }
-        return self.setting.config(method, **own, **changes)
+        return self.setting(method).config(**own, **changes)
+
+    def objective(self, method: Method) -> Objective:
+        """Return what one of our methods minimises."""
+        return self.setting(method).objective(method)
 
     def schedule(self, method: str, **changes: Any) -> ImageSchedule:
         """Return the schedule of a baseline."""

@@ -20,7 +20,7 @@ from aloof.baselines.images import (
 )
 from aloof.experiments.image_experiment import ImageCase, ImageExperiment
 from aloof.experiments.image_protocol import ImageSplit
-from aloof.experiments.image_settings import image_architecture, image_objective
+from aloof.experiments.image_settings import image_architecture
 from aloof.images import ImageDataset
 from aloof.networks import PAPER_NETWORKS
 from aloof.scoring import Scorer
@@ -56,7 +56,7 @@ def fit_cases(
                 normal=split.normal,
                 anomaly=split.anomaly,
                 seeds=own,
-                objective=image_objective(cast(Method, case.method), experiment.setting),
+                objective=experiment.objective(cast(Method, case.method)),
                 rows_per_epoch=_rows_per_epoch(data, case),
             )
             for case, split, own in zip(cases, splits, seeds, strict=True)

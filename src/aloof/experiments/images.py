@@ -28,7 +28,7 @@ from aloof.experiments.image_systems import family, fit_cases
 from aloof.experiments.records import append_lines, jsonable, read_records, write_text
 from aloof.images import ImageDataset, load_image_dataset
 from aloof.persistence import versions
-from aloof.training import ProgressCallback, resolve_device
+from aloof.training import METHODS, ProgressCallback, resolve_device
 
 __all__ = ["plan_chunks", "run_images", "stored_images"]
 
@@ -111,7 +111,11 @@ def run_images(
         manifest = {
             "command": command,
             "experiment": asdict(experiment),
-            "setting": asdict(experiment.setting),
+            "settings": {
+                method: asdict(experiment.setting(method))
+                for method in experiment.methods
+                if method in METHODS
+            },
             "finished": _now(),
             "seconds": time.monotonic() - started,
             "device": _device_name(place),

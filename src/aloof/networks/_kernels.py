@@ -6,6 +6,12 @@ normalisation needs sums over all pixels: the convolution adds them up while it 
 at hand; what follows it (normalise, leaky ReLU, 2x2 maximum) is one pass over memory, and its
 gradient two.
 
+A convolution of an image whose pixels were doubled (each repeated 2x2 times) is one of the
+small image: a filter of 5x5 meets only 3x3 different pixels, though other sums of its weights
+in each of the four corners of a doubled pixel. So it has four times the channels, 36 products
+where there were 100, and the doubled image is never written. Its result is *folded*: an image
+``(2 h, 2 w, c)``, addressed as a small one ``(h, w, 4 c)``.
+
 The module is imported where there is a GPU. ``TRITON_INTERPRET=1`` runs it on a CPU, slowly,
 which is how it is tested.
 """
@@ -23,17 +29,35 @@ __all__ = ["activate", "activate_backward", "convolve", "convolve_weight", "sum_
 
 
 @triton.jit
+def _pixel(row, col, W: tl.constexpr, C: tl.constexpr, FOLDED: tl.constexpr):
+    """Return where a pixel begins; `row` counts through all images."""
+    if FOLDED:
+        return (4 * row * W + 2 * col) * (C // 4)
+    return (row * W + col) * C
+
+
+@triton.jit
+def _channel(i, W: tl.constexpr, C: tl.constexpr, FOLDED: tl.constexpr):
+    """Return where a channel lies from there: the lower corners are a large row further."""
+    if FOLDED:
+        return i // (C // 2) * (2 * W * (C // 4)) + i % (C // 2)
+    return i
+
+
+@triton.jit
 def _convolve(
     x, w, b, y, sums, squares, P,
     H: tl.constexpr, W: tl.constexpr, CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr,
     PAD: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr, BN: tl.constexpr,
     FLAT: tl.constexpr, BIAS: tl.constexpr, SUMS: tl.constexpr, PRECISION: tl.constexpr,
+    FOLDED_X: tl.constexpr, FOLDED_Y: tl.constexpr, SIDE: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(2).to(tl.int64)
     p = tl.program_id(0) * BP + tl.arange(0, BP)
     o = tl.program_id(1) * BN + tl.arange(0, BN)
     col = p % W
-    row = (p // W) % H
+    line = p // W
+    row = line % H
     real = p < P
     known = o < CO
     x += member * P * CI
@@ -48,33 +72,52 @@ def _convolve(
             c = col[:, None] + right[None, :]
             inside = real[:, None] & (i < K * K * CI)[None, :]
             inside = inside & (r >= 0) & (r < H) & (c >= 0) & (c < W)
-            at = (p[:, None] + (down * W + right)[None, :]) * CI + (i % CI)[None, :]
+            at = _pixel(line[:, None] + down[None, :], c, W, CI, FOLDED_X)
+            at += _channel(i % CI, W, CI, FOLDED_X)[None, :]
             left = tl.load(x + at, mask=inside, other=0.0)
             there = (i < K * K * CI)[:, None] & known[None, :]
             tap = tl.load(w + i[:, None] * CO + o[None, :], mask=there, other=0.0)
             total = tl.dot(left, tap, total, input_precision=PRECISION)
     else:
-        for number in range(K * K):
-            down = number // K - PAD
-            right = number % K - PAD
+        # One loop over taps and blocks of channels: loads of the next overlap with products.
+        # A corner of a folded image has SIDE x SIDE of the K x K taps.
+        corners: tl.constexpr = 4 if FOLDED_X and SIDE < K else 1
+        n_blocks: tl.constexpr = CI // corners // BC
+        for step in range(corners * SIDE * SIDE * n_blocks):
+            tap_down = step // n_blocks % (SIDE * SIDE) // SIDE
+            tap_right = step // n_blocks % SIDE
+            first = step % n_blocks * BC
+            if SIDE < K and FOLDED_Y:
+                corner = tl.program_id(1) * BN // (CO // 4)
+                tap_down += corner // 2
+                tap_right += corner % 2
+            if SIDE < K and FOLDED_X:
+                corner = step // (SIDE * SIDE * n_blocks)
+                first += corner * (CI // 4)
+                tap_down += 1 - corner // 2
+                tap_right += 1 - corner % 2
+            down = tap_down - PAD
+            right = tap_right - PAD
             inside = real & (row + down >= 0) & (row + down < H)
             inside = inside & (col + right >= 0) & (col + right < W)
-            at = (p + down * W + right) * CI
-            for start in range(0, CI, BC):
-                i = start + tl.arange(0, BC)
-                left = tl.load(x + at[:, None] + i[None, :], mask=inside[:, None], other=0.0)
-                where = (number * CI + i)[:, None] * CO + o[None, :]
-                tap = tl.load(w + where, mask=known[None, :], other=0.0)
-                total = tl.dot(left, tap, total, input_precision=PRECISION)
+            at = _pixel(line + down, col + right, W, CI, FOLDED_X)
+            at += _channel(first, W, CI, FOLDED_X)
+            i = tl.arange(0, BC)
+            left = tl.load(x + at[:, None] + i[None, :], mask=inside[:, None], other=0.0)
+            where = ((tap_down * K + tap_right) * CI + first + i)[:, None] * CO + o[None, :]
+            tap = tl.load(w + where, mask=known[None, :], other=0.0)
+            total = tl.dot(left, tap, total, input_precision=PRECISION)
     if BIAS:
-        bias = tl.load(b + member * CO + o, mask=known, other=0.0).to(tl.float32)
-        total += bias[None, :]
+        n_biases: tl.constexpr = CO // 4 if FOLDED_Y else CO
+        bias = tl.load(b + member * n_biases + o % n_biases, mask=known, other=0.0)
+        total += bias.to(tl.float32)[None, :]
     if SUMS:
         counted = tl.where(real[:, None], total, 0.0)
         place = (tl.program_id(0) * tl.num_programs(2) + member) * CO + o
         tl.store(sums + place, tl.sum(counted, 0), mask=known)
         tl.store(squares + place, tl.sum(counted * counted, 0), mask=known)
-    out = y + member * P * CO + p[:, None] * CO + o[None, :]
+    out = y + member * P * CO + _pixel(line, col, W, CO, FOLDED_Y)[:, None]
+    out += _channel(o, W, CO, FOLDED_Y)[None, :]
     tl.store(out, total.to(y.dtype.element_ty), mask=real[:, None] & known[None, :])
 
 
@@ -83,7 +126,7 @@ def _convolve_weight(
     x, g, out, P, SPAN,
     H: tl.constexpr, W: tl.constexpr, CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr,
     PAD: tl.constexpr, BP: tl.constexpr, BI: tl.constexpr, BN: tl.constexpr,
-    FLAT: tl.constexpr, PRECISION: tl.constexpr,
+    FLAT: tl.constexpr, PRECISION: tl.constexpr, FOLDED: tl.constexpr, SIDE: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(2).to(tl.int64)
     first = tl.program_id(0) * SPAN
@@ -95,11 +138,20 @@ def _convolve_weight(
     known = o < CO
     x += member * P * CI
     g += member * P * CO
+    at_channel = _channel(o, W, CO, FOLDED)
+    if SIDE < K:  # a corner of a folded image does not have this tap: nothing to add
+        corner = (tl.program_id(1) // n_blocks) * BN // (CO // 4)
+        below_corner = block * BI // CI // K - corner // 2
+        beside_corner = block * BI // CI % K - corner % 2
+        used = (below_corner >= 0) & (below_corner < SIDE)
+        used = used & (beside_corner >= 0) & (beside_corner < SIDE)
+        last = tl.where(used, last, first)
     total = tl.zeros((BI, BN), tl.float32)
     for start in range(first, last, BP):
         p = start + tl.arange(0, BP)
         col = p % W
-        row = (p // W) % H
+        line = p // W
+        row = line % H
         real = p < last
         if FLAT:
             down = i // CI // K - PAD
@@ -119,7 +171,8 @@ def _convolve_weight(
             at = ((p + below * W + beside) * CI)[:, None] + (i % CI)[None, :]
             left = tl.load(x + at, mask=within[:, None], other=0.0)
         there = real[:, None] & known[None, :]
-        gradient = tl.load(g + p[:, None] * CO + o[None, :], mask=there, other=0.0)
+        place = _pixel(line, col, W, CO, FOLDED)[:, None] + at_channel[None, :]
+        gradient = tl.load(g + place, mask=there, other=0.0)
         total = tl.dot(tl.trans(left), gradient, total, input_precision=PRECISION)
     place = (tl.program_id(0) * tl.num_programs(2) + member) * K * K * CI + i[:, None]
     there = (i < K * K * CI)[:, None] & known[None, :]
@@ -189,7 +242,7 @@ def _activate(
     member = tl.program_id(1).to(tl.int64)
     number = tl.program_id(0) * BQ + tl.arange(0, BQ)
     real = number < n_windows
-    c = tl.arange(0, BC)
+    c = tl.program_id(2) * BC + tl.arange(0, BC)
     scale = tl.load(scales + member * C + c, mask=c < C, other=0.0)
     shift = tl.load(shifts + member * C + c, mask=c < C, other=0.0)
     y += member * n_in * C
@@ -212,13 +265,13 @@ def _sum_gradient(
     POOL: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(1).to(tl.int64)
-    c = tl.arange(0, BC)
+    c = tl.program_id(2) * BC + tl.arange(0, BC)
     scale = tl.load(scales + member * C + c, mask=c < C, other=0.0)
     shift = tl.load(shifts + member * C + c, mask=c < C, other=0.0)
     y += member * n_in * C
     g += member * n_out * C
-    total = tl.zeros((BC,), tl.float32)
-    product = tl.zeros((BC,), tl.float32)
+    total = tl.zeros((BQ, BC), tl.float32)  # added up once, at the end
+    product = tl.zeros((BQ, BC), tl.float32)
     first = tl.program_id(0) * SPAN
     last = tl.minimum(first + SPAN, n_windows)
     for start in range(first, last, BQ):
@@ -235,14 +288,14 @@ def _sum_gradient(
             v2, a2, _, _ = _window(y, number, real, c, scale, shift, slope, H, W, C, POOL, 2)
             v3, a3, _, _ = _window(y, number, real, c, scale, shift, slope, H, W, C, POOL, 3)
         g0, g1, g2, g3 = _gradients(a0, a1, a2, a3, gradient, slope, POOL)
-        total += tl.sum(g0, 0)
-        product += tl.sum(g0 * v0, 0)
+        total += g0
+        product += g0 * v0
         if POOL:
-            total += tl.sum(g1 + g2 + g3, 0)
-            product += tl.sum(g1 * v1 + g2 * v2 + g3 * v3, 0)
+            total += g1 + g2 + g3
+            product += g1 * v1 + g2 * v2 + g3 * v3
     place = (tl.program_id(0) * tl.num_programs(1) + member) * C + c
-    tl.store(sums + place, total, mask=c < C)
-    tl.store(products + place, product, mask=c < C)
+    tl.store(sums + place, tl.sum(total, 0), mask=c < C)
+    tl.store(products + place, tl.sum(product, 0), mask=c < C)
 
 
 @triton.jit
@@ -254,7 +307,7 @@ def _activate_backward(
     member = tl.program_id(1).to(tl.int64)
     number = tl.program_id(0) * BQ + tl.arange(0, BQ)
     real = number < n_windows
-    c = tl.arange(0, BC)
+    c = tl.program_id(2) * BC + tl.arange(0, BC)
     scale = tl.load(scales + member * C + c, mask=c < C, other=0.0)
     shift = tl.load(shifts + member * C + c, mask=c < C, other=0.0)
     tilt = tl.load(tilts + member * C + c, mask=c < C, other=0.0)[None, :]
@@ -296,7 +349,15 @@ def _activate_backward(
 
 
 def convolve(
-    x: Tensor, weight: Tensor, bias: Tensor | None, *, pad: int, sums: bool = False
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    *,
+    pad: int,
+    sums: bool = False,
+    doubles: bool = False,
+    halves: bool = False,
+    side: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Convolve ``(members, n, h, w, in)``, and add up the result over all pixels if asked.
 
@@ -312,6 +373,12 @@ def convolve(
         Pixels added above and to the left; the result has the size of `x`.
     sums
         Whether to return sums.
+    doubles, halves
+        Whether the result, or `x`, is an image twice as high and wide, folded: `out`, or
+        `in`, of the weight is four times its channels.
+    side
+        Of a folded image, how many of the taps a corner has, in height and width, from the
+        first one on in an upper or left corner; the weight of the others is 0. None: all.
 
     Returns
     -------
@@ -319,47 +386,88 @@ def convolve(
     sum of squares (empty where not asked for).
     """
     members, n, height, width, n_in = x.shape
+    if halves:
+        height, width, n_in = height // 2, width // 2, 4 * n_in
     n_out, kernel = weight.shape[-1], round(weight.shape[1] ** 0.5)
     pixels = n * height * width
-    flat = _is_flat(n_in)
-    tile = min(_power(n_out), 128)
-    block, warps = (256, 4) if tile <= 32 else (128, 4 if tile <= 64 else 8)
+    flat = _is_flat(n_in) or (halves and n_in < 32)
+    tile, block, depth, warps = _tiling(n_in, n_out // 4 if doubles and side else n_out)
+    if x.dtype == torch.float32:  # twice the memory, three times the products
+        tile, block, depth, warps = min(tile, 64), 128, min(depth, 32), 4
+    if halves:  # upper and lower corners lie apart
+        depth = max(16, min(depth, n_in // 2))
+    whole = (n_in // 4) % depth == 0 if halves else (n_out // 4) % tile == 0
+    if side is None or not whole:  # a block with several corners needs all taps
+        side = kernel
+    if flat:
+        block, depth, warps = 256, min(32, _power(kernel**2 * n_in)), 4
     grid = (triton.cdiv(pixels, block), triton.cdiv(n_out, tile), members)
     # Parameters are views of a matrix of all parameters: members lie far apart.
     bias = None if bias is None else bias.contiguous()
-    y = x.new_empty(members, n, height, width, n_out)
+    shape = (2 * height, 2 * width, n_out // 4) if doubles else (height, width, n_out)
+    y = x.new_empty(members, n, *shape)
     parts = x.new_empty(2, grid[0] if sums else 0, members, n_out, dtype=torch.float32)
     _convolve[grid](
         x, weight, x if bias is None else bias, y, parts[0], parts[1], pixels,
-        height, width, n_in, n_out, kernel, pad, block,
-        min(32, _power(kernel**2 * n_in)) if flat else min(n_in, 64),
-        tile, flat, bias is not None, sums, _precision(x), num_warps=warps, num_stages=3,
+        height, width, n_in, n_out, kernel, pad, block, depth,
+        tile, flat, bias is not None, sums, _precision(x), halves, doubles, side,
+        num_warps=warps, num_stages=3,
     )  # fmt: skip
     total, square = parts.sum(1)
+    if doubles:
+        total, square = (part.view(members, 4, -1).sum(1) for part in (total, square))
     return y, total, square
 
 
-def convolve_weight(x: Tensor, gradient: Tensor, *, kernel: int, pad: int) -> Tensor:
+def convolve_weight(
+    x: Tensor,
+    gradient: Tensor,
+    *,
+    kernel: int,
+    pad: int,
+    doubles: bool = False,
+    side: int | None = None,
+) -> Tensor:
     """Return the gradient of `convolve`'s weight, ``(members, taps, in, out)``, float32."""
     members, n, height, width, n_in = x.shape
-    n_out, pixels = gradient.shape[-1], n * height * width
-    if n_out < 16 <= n_in:  # the same product the other way round has the longer sides
+    n_out, pixels = gradient.shape[-1] * (4 if doubles else 1), n * height * width
+    if n_out < 16 <= n_in and not doubles:
+        # The same product the other way round has the longer sides.
         turned = convolve_weight(gradient, x, kernel=kernel, pad=kernel - 1 - pad)
         return turned.flip(1).transpose(2, 3)
     flat = _is_flat(n_in)
-    rows = min(32, _power(kernel**2 * n_in)) if flat else min(n_in, 64)
-    tile = min(_power(n_out), 128)
+    rows = min(128, _power(kernel**2 * n_in)) if flat else min(n_in, 64)
+    tile = min(_power(n_out // 4 if doubles and side else n_out), 128)
+    if side is None or flat or (n_out // 4) % tile:
+        side = kernel
     blocks = triton.cdiv(kernel**2 * n_in, rows) * triton.cdiv(n_out, tile)
-    block, warps, stages, programs = (128, 2, 2, 4224) if n_in < 64 else (64, 4, 4, 1056)
+    block, warps, stages, programs = (128, 2, 2, 4224) if n_in < 64 else (64, 4, 3, 1056)
+    if rows == 128:
+        warps, stages = 4, 3
     splits = min(triton.cdiv(programs, blocks * members), triton.cdiv(pixels, 8 * block))
     span = triton.cdiv(triton.cdiv(pixels, splits), block) * block
     splits = triton.cdiv(pixels, span)
     out = x.new_empty(splits, members, kernel**2, n_in, n_out, dtype=torch.float32)
     _convolve_weight[(splits, blocks, members)](
         x, gradient, out, pixels, span, height, width, n_in, n_out, kernel, pad,
-        block, rows, tile, flat, _precision(x), num_warps=warps, num_stages=stages,
+        block, rows, tile, flat, _precision(x), doubles, side,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return out.sum(0)
+    return out.sum(0) if splits > 1 else out[0]
+
+
+def _tiling(n_in: int, n_out: int) -> tuple[int, int, int, int]:
+    """Return channels and pixels of a program's result, channels of a product, and warps.
+
+    The fastest of those tried on an H200 with the paper's networks.
+    """
+    if n_out <= 32:
+        return _power(n_out), 256, min(n_in, 32), 4
+    if n_out <= 64:
+        return 64, 128, min(n_in, 64), 4
+    if n_out >= 256 <= n_in:
+        return 256, 128, min(n_in, 64), 8
+    return 128, 256, min(n_in, 64), 8
 
 
 def activate(y: Tensor, scale: Tensor, shift: Tensor, *, slope: float, pool: bool) -> Tensor:
@@ -370,11 +478,10 @@ def activate(y: Tensor, scale: Tensor, shift: Tensor, *, slope: float, pool: boo
     members, n, height, width, channels = y.shape
     shape = (members, n, height // 2, width // 2, channels) if pool else y.shape
     out = y.new_empty(shape)
-    windows, block = _windows(y, pool)
-    grid = (triton.cdiv(windows, block), members)
-    _activate[grid](
+    windows, block, strip, columns = _windows(y, pool)
+    _activate[(triton.cdiv(windows, block), members, columns)](
         y, out, scale, shift, slope, windows, n * height * width, out[0].numel() // channels,
-        height, width, channels, triton.next_power_of_2(channels), block, pool,
+        height, width, channels, strip, block, pool,
     )  # fmt: skip
     return out
 
@@ -384,14 +491,16 @@ def sum_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Return the sums over pixels of d = dL/d(scale y + shift), and of d times y."""
     members, n, height, width, channels = y.shape
-    windows, block = _windows(y, pool)
-    span = triton.cdiv(triton.cdiv(windows, max(1, 2112 // members)), block) * block
+    windows, block, strip, columns = _windows(y, pool)
+    block = max(4, block // 2)  # two sums for each
+    programs = max(1, 2112 // (members * columns))
+    span = triton.cdiv(triton.cdiv(windows, programs), block) * block
     splits = triton.cdiv(windows, span)
     parts = y.new_empty(2, splits, members, channels, dtype=torch.float32)
-    _sum_gradient[(splits, members)](
+    _sum_gradient[(splits, members, columns)](
         y, gradient, scale, shift, parts[0], parts[1], slope, windows, n * height * width,
         gradient[0].numel() // channels, span,
-        height, width, channels, triton.next_power_of_2(channels), block, pool,
+        height, width, channels, strip, block, pool,
     )  # fmt: skip
     total, product = parts.sum(1)
     return total, product
@@ -411,21 +520,22 @@ def activate_backward(
     """Return ``scale * d - tilt * y - offset``, with d as in `sum_gradient`."""
     _, n, height, width, channels = y.shape
     out = torch.empty_like(y)
-    windows, block = _windows(y, pool)
-    _activate_backward[(triton.cdiv(windows, block), len(y))](
+    windows, block, strip, columns = _windows(y, pool)
+    _activate_backward[(triton.cdiv(windows, block), len(y), columns)](
         y, gradient, out, scale, shift, tilt, offset, slope, windows, n * height * width,
         gradient[0].numel() // channels,
-        height, width, channels, triton.next_power_of_2(channels), block, pool,
+        height, width, channels, strip, block, pool,
     )  # fmt: skip
     return out
 
 
-def _windows(y: Tensor, pool: bool) -> tuple[int, int]:
-    """Return how many windows there are, and how many a program takes."""
+def _windows(y: Tensor, pool: bool) -> tuple[int, int, int, int]:
+    """Return how many windows there are; windows and channels of a program; columns of them."""
     _, n, height, width, channels = y.shape
     windows = n * ((height + 1) // 2) * ((width + 1) // 2) if pool else n * height * width
-    size = (1024 if pool else 4096) // triton.next_power_of_2(channels)
-    return windows, max(4, size)
+    strip = min(int(triton.next_power_of_2(channels)), 128)
+    size = (1024 if pool else 4096) // strip
+    return windows, max(4, size), strip, triton.cdiv(channels, strip)
 
 
 def _is_flat(n_in: int) -> bool:

@@ -1,8 +1,8 @@
 """LeNet-like convolutional networks, for images ``(channels, height, width)``.
 
 Each stage is a convolution, batch normalisation, a leaky ReLU and 2x2 max pooling; the
-decoder mirrors it with nearest-neighbour upsampling. The paper's networks are in
-`PAPER_NETWORKS`.
+decoder mirrors it with pixels that are doubled before a convolution. The paper's networks are
+in `PAPER_NETWORKS`.
 
 Stacked, images lie in memory as ``(members, n, height, width, channels)``. On a GPU a stage of
 all members is a handful of kernels of our own; elsewhere it is a grouped convolution.
@@ -61,14 +61,21 @@ class _Convolution(nn.Conv2d):
     def __init__(self, n_in: int, n_out: int, kernel: int) -> None:
         super().__init__(n_in, n_out, kernel, padding=(kernel - 1) // 2)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``(n, in, h, w)``, or ``(members, n, h, w, in)`` if the weights are stacked."""
+    def forward(self, x: Tensor, size: tuple[int, int] | None = None) -> Tensor:
+        """Map ``(n, in, h, w)``, or ``(members, n, h, w, in)`` if the weights are stacked.
+
+        Pixels are first repeated until there are as many as `size` says, if it is given.
+        """
         assert self.bias is not None
         if self.weight.dim() == 4:
-            return conv2d(self._widened(x), self.weight, self.bias, padding=self.padding)
+            x = self._widened(_enlarged(x, size, stacked=False))
+            return conv2d(x, self.weight, self.bias, padding=self.padding)
         x = _autocast(x)
         if can_fuse(x):
-            return fused_convolution(x, self.weight, self.bias)
+            doubles = _doubles(x, size)
+            x = x if doubles else _enlarged(x, size, stacked=True)
+            return fused_convolution(x, self.weight, self.bias, doubles=doubles)
+        x = _enlarged(x, size, stacked=True)
         return _members_first(self.side_by_side(_side_by_side(x)), len(x))
 
     def side_by_side(self, x: Tensor) -> Tensor:
@@ -140,13 +147,18 @@ class _Stage(nn.Module):
         self.norm = _BatchNorm(n_out) if normalise else None
         self._slope, self._pool = slope, pool
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``(n, c, h, w)``, or ``(members, n, h, w, c)`` if the weights are stacked."""
+    def forward(self, x: Tensor, size: tuple[int, int] | None = None) -> Tensor:
+        """Map ``(n, c, h, w)``, or ``(members, n, h, w, c)`` if the weights are stacked.
+
+        `size` is that of `_Convolution`.
+        """
         if self.convolution.weight.dim() == 4:
-            return self._activate(self.convolution(x))
+            return self._activate(self.convolution(x, size))
         x = _autocast(x)
         if can_fuse(x):
-            return self._fused(x)
+            doubles = _doubles(x, size)
+            return self._fused(x if doubles else _enlarged(x, size, stacked=True), doubles)
+        x = _enlarged(x, size, stacked=True)
         y = self.convolution.side_by_side(_side_by_side(x))
         return _members_first(self._activate(y), len(x))
 
@@ -156,7 +168,7 @@ class _Stage(nn.Module):
         y = leaky_relu(y, self._slope)
         return max_pool2d(y, 2) if self._pool else y
 
-    def _fused(self, x: Tensor) -> Tensor:
+    def _fused(self, x: Tensor, doubles: bool) -> Tensor:
         norm, convolution = self.norm, self.convolution
         assert convolution.bias is not None
         by_batch = norm is None or norm.training
@@ -170,9 +182,10 @@ class _Stage(nn.Module):
             eps=0.0 if norm is None else norm.eps,
             slope=self._slope,
             pool=self._pool,
+            doubles=doubles,
         )
         if norm is not None and by_batch:
-            norm.follow(mean, var, x[0, ..., 0].numel())
+            norm.follow(mean, var, x[0, ..., 0].numel() * (4 if doubles else 1))
         return out
 
 
@@ -274,7 +287,7 @@ class ConvDecoder(nn.Module):
         y = z.view(*z.shape[:-1], *self._smallest)
         y = y.permute(0, 1, 3, 4, 2) if stacked else y
         for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
-            y = layer(_enlarged(y, size, stacked=stacked))
+            y = layer(y, size)
         return torch.sigmoid(y.permute(0, 1, 4, 2, 3) if stacked else y)
 
 
@@ -298,10 +311,17 @@ class _Dense(nn.Module):
         return leaky_relu(y, self._slope)
 
 
-def _enlarged(x: Tensor, size: tuple[int, int], *, stacked: bool) -> Tensor:
+def _doubles(x: Tensor, size: tuple[int, int] | None) -> bool:
+    """Whether `size` is twice that of images, whose sides are the same axes in any layout."""
+    return size == (2 * x.shape[2], 2 * x.shape[3])
+
+
+def _enlarged(x: Tensor, size: tuple[int, int] | None, *, stacked: bool) -> Tensor:
     """Repeat pixels; doubling copies views, whose gradient is a plain sum."""
-    height, width = x.shape[2:4]  # the same axes in both layouts
-    if size != (2 * height, 2 * width):
+    if size is None:
+        return x
+    height, width = x.shape[2:4]
+    if not _doubles(x, size):
         if not stacked:
             return interpolate(x, size)
         return _members_first(interpolate(_side_by_side(x), size), len(x))

@@ -8,6 +8,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from aloof.networks.stacked import linear
+
 __all__ = ["Linear", "MLPDecoder", "MLPEncoder"]
 
 _SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
@@ -26,6 +28,8 @@ class Linear(nn.Linear):
         """Map ``(..., in)`` to ``(..., out)``."""
         if self.weight.dim() == 2:
             return super().forward(x)
+        if x.is_cuda:
+            return linear(x, self.weight, self.bias)
         if self.bias is None:
             return torch.bmm(x, self.weight.mT)
         return torch.baddbmm(self.bias.unsqueeze(-2), x, self.weight.mT)

@@ -86,19 +86,20 @@ class ImageSetting:
         )
 
 
+# On MNIST, whose network has no batch normalisation, the paper's rate of 1e-3 for DP-VAE leaves
+# some members with an encoder that says nothing; half of it, MML-VAE's, does not.
 IMAGE_SETTINGS: Mapping[str, ImageSetting] = {
     "fashion-mnist": ImageSetting(60, 20, 10),
-    "mnist": ImageSetting(30, 10, 5),
+    "mnist": ImageSetting(45, 15, 15, learning_rate=5e-4),
     "cifar10": ImageSetting(30, 10, 5),
     "cats-vs-dogs": ImageSetting(20, 6, 3, anomaly_interval=1),
 }
 
 # On CIFAR-10 the CUBO with a weight of 1 learns too little from few anomalies, and longer
-# training only makes it worse.
+# training only makes it worse. CatsVsDogs has the weight that was chosen there.
 MML_SETTINGS: Mapping[str, ImageSetting] = {
-    "mnist": replace(IMAGE_SETTINGS["mnist"], learning_rate=5e-4),
     "cifar10": ImageSetting(20, 7, 3, anomaly_interval=1, gamma=10.0),
-    "cats-vs-dogs": replace(IMAGE_SETTINGS["cats-vs-dogs"], learning_rate=5e-4),
+    "cats-vs-dogs": replace(IMAGE_SETTINGS["cats-vs-dogs"], learning_rate=5e-4, gamma=10.0),
 }
 
 

@@ -23,6 +23,7 @@ from aloof.experiments.image_experiment import (
 )
 from aloof.experiments.image_protocol import class_pairs, make_image_split
 from aloof.experiments.image_results import image_grids, write_image_results
+from aloof.experiments.image_settings import image_setting
 from aloof.experiments.images import plan_chunks, run_images, stored_images
 from aloof.images import ImageDataset
 
@@ -112,6 +113,7 @@ def test_known_systems() -> None:
         ({"methods": ["deepsad"]}, "no method 'deepsad'; did you mean 'deep-sad'"),
         ({"ratio": 1}, "no option 'ratio'"),
         ({"members": 0}, "members must be at least 1"),
+        ({"variants": ["same-unfrozen"]}, "no variant .*; did you mean 'same-unfreeze'"),
     ],
 )
 def test_bad_options_say_what_is_known(options: dict[str, object], words: str) -> None:
@@ -211,6 +213,36 @@ options = {"methods": ["iforest", "oc-svm", "ssad"], "problems": 90, "gamma_l": 
 experiment = make_image_experiment({**options, "stack": 15, "members": 5})
 run_images(experiment, Path(sys.argv[1]), device="cpu", dataset=data)
 """
+
+
+def test_an_ablation_stands_beside_the_method(stripes: ImageDataset, tmp_path: Path) -> None:
+    variants = ["", "same-unfreeze", "separate-freeze"]
+    options = {**SMALL, "methods": ["vae", "dp"], "variants": variants, "gamma_l": [0.0, 0.1]}
+    experiment = make_image_experiment(options)
+    records = run_images(experiment, tmp_path, device="cpu", dataset=stripes)
+    assert len(records) == 3 + 3 * 3, "a VAE has no variants"
+    auroc = {
+        variant: [r["auroc"] for r in records if r["variant"] == variant]
+        for variant in variants
+    }
+    assert len(set(map(tuple, auroc.values()))) == 3, "each of them learns something else"
+    labels = [row[0] for row in image_grids(records)[0].rows]
+    assert {"dp", "dp (same-unfreeze)", "dp (separate-freeze)"} <= set(labels)
+
+
+def test_hidden_anomalies_have_the_papers_setting() -> None:
+    clean, polluted = (image_setting("fashion-mnist", "mml", polluted=p) for p in (False, True))
+    assert (clean.beta_cubo, polluted.beta_cubo) == (0.005, 0.25)
+    assert image_setting("fashion-mnist", "dp", polluted=True) == image_setting(
+        "fashion-mnist", "dp"
+    )
+    experiment = make_image_experiment(
+        {"methods": ["mml"], "gamma_l": 0.05, "gamma_p": [0, 0.1]}
+    )
+    found = {
+        case.gamma_p: experiment.objective(case).beta_cubo for case in experiment.cases(10)
+    }
+    assert found == {0.0: 0.005, 0.1: 0.25}
 
 
 def test_deep_sad_stands_beside_ours(stripes: ImageDataset, tmp_path: Path) -> None:

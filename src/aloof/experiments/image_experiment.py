@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 from aloof.baselines.images import IMAGE_METHODS, SHALLOW_METHODS, ImageSchedule
 from aloof.exceptions import ExperimentError
@@ -18,6 +19,7 @@ from aloof.training import METHODS, Method, Objective, TrainingConfig
 
 __all__ = [
     "IMAGE_SYSTEMS",
+    "IMAGE_VARIANTS",
     "UNSUPERVISED",
     "ImageCase",
     "ImageExperiment",
@@ -47,6 +49,16 @@ UNSUPERVISED = frozenset(
 )
 
 
+# The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
+# the decoder. The method itself, with one encoder and a frozen decoder, has no name.
+IMAGE_VARIANTS: Mapping[str, Mapping[str, bool]] = {
+    "": {},
+    "same-unfreeze": {"freeze_decoder": False},
+    "separate-freeze": {"separate_encoder": True},
+    "separate-unfreeze": {"separate_encoder": True, "freeze_decoder": False},
+}
+
+
 @dataclass(frozen=True, order=True)
 class ImageCase:
     """What one record is about.
@@ -62,7 +74,7 @@ class ImageCase:
     seed
         Of the split and the members.
     variant
-        What is different from the paper's method, if anything.
+        Of `IMAGE_VARIANTS`.
     """
 
     dataset: str
@@ -98,8 +110,8 @@ class ImageExperiment:
         Of the training; None: what suits the data set. The warm-up keeps its share.
     baseline_epochs
         Of baselines, and of the autoencoders they begin with.
-    separate_encoder, freeze_decoder
-        The paper's ablation.
+    variants
+        Of `IMAGE_VARIANTS`, for methods of ours that learn from labels.
     stack
         Most members of one method to train at once.
     title
@@ -115,50 +127,31 @@ class ImageExperiment:
     seed: int = 0
     max_epochs: int | None = None
     baseline_epochs: int = 150
-    separate_encoder: bool = False
-    freeze_decoder: bool = True
+    variants: tuple[str, ...] = ("",)
     stack: int = 150
     title: str = ""
 
-    @property
-    def variant(self) -> str:
-        """Return what is different from the paper's method."""
-        parts = []
-        if self.separate_encoder:
-            parts.append("separate encoder")
-        if not self.freeze_decoder:
-            parts.append("free decoder")
-        return ", ".join(parts)
-
-    def setting(self, method: Method) -> ImageSetting:
+    def setting(self, method: Method, *, polluted: bool = False) -> ImageSetting:
         """Return how one of our methods learns the data set."""
-        setting = image_setting(self.dataset, method)
+        setting = image_setting(self.dataset, method, polluted=polluted)
         return setting if self.max_epochs is None else setting.lasting(self.max_epochs)
 
     def cases(self, n_classes: int) -> list[ImageCase]:
         """Return everything there is to run, in the order of the table."""
         pairs = class_pairs(n_classes, self.problems or n_classes)
         found: dict[ImageCase, None] = {}
-        for gamma_p in self.gamma_p:
-            for gamma_l in self.gamma_l:
-                for method in self.methods:
-                    for normal, anomaly in pairs:
-                        # Without labelled anomalies there is one method and no anomaly class.
-                        none = gamma_l == 0.0
-                        if none != (method in UNSUPERVISED):
-                            continue
-                        case_varies = method in METHODS and method != "vae"
-                        case = ImageCase(
-                            self.dataset,
-                            method,
-                            normal,
-                            -1 if none and not gamma_p else anomaly,
-                            gamma_l,
-                            gamma_p,
-                            self.seed,
-                            self.variant if case_varies else "",
-                        )
-                        found[case] = None
+        for gamma_p, gamma_l, method in product(self.gamma_p, self.gamma_l, self.methods):
+            # Without labelled anomalies there is one method and no anomaly class.
+            none = gamma_l == 0.0
+            if none != (method in UNSUPERVISED):
+                continue
+            variants = self.variants if method in METHODS and not none else ("",)
+            for variant, (normal, anomaly) in product(variants, pairs):
+                other = -1 if none and not gamma_p else anomaly
+                case = ImageCase(
+                    self.dataset, method, normal, other, gamma_l, gamma_p, self.seed, variant
+                )
+                found[case] = None
         return list(found)
 
     def identity(self, case: ImageCase, sha256: str) -> str:
@@ -172,24 +165,23 @@ class ImageExperiment:
             pass  # one detector, and nothing to train
         elif case.method in METHODS:
             what["members"] = self.members
-            what["objective"] = asdict(self.objective(case.method))
-            what["config"] = asdict(self.config(case.method))
+            what["objective"] = asdict(self.objective(case))
+            what["config"] = asdict(self.config(case))
         else:
             what["members"] = self.members
             what["schedule"] = asdict(self.schedule(case.method))
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
-    def config(self, method: Method, **changes: Any) -> TrainingConfig:
-        """Return the schedule of one of our methods."""
-        own = {
-            "separate_encoder": self.separate_encoder and method != "vae",
-            "freeze_decoder": self.freeze_decoder or method == "vae",
-        }
-        return self.setting(method).config(**own, **changes)
+    def config(self, case: ImageCase, **changes: Any) -> TrainingConfig:
+        """Return the schedule of a case of ours."""
+        return self._setting_of(case).config(**IMAGE_VARIANTS[case.variant], **changes)
 
-    def objective(self, method: Method) -> Objective:
-        """Return what one of our methods minimises."""
-        return self.setting(method).objective(method)
+    def objective(self, case: ImageCase) -> Objective:
+        """Return what a case of ours minimises."""
+        return self._setting_of(case).objective(cast(Method, case.method))
+
+    def _setting_of(self, case: ImageCase) -> ImageSetting:
+        return self.setting(cast(Method, case.method), polluted=case.gamma_p > 0)
 
     def schedule(self, method: str, **changes: Any) -> ImageSchedule:
         """Return the schedule of a baseline."""
@@ -213,7 +205,7 @@ def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
         if name not in known:
             raise ExperimentError(f"There is no option {name!r}{did_you_mean(name, known)}")
     chosen = dict(options)
-    for name in ("methods", "gamma_l", "gamma_p"):
+    for name in ("methods", "gamma_l", "gamma_p", "variants"):
         value = chosen.get(name)
         if value is not None:
             chosen[name] = tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -230,6 +222,11 @@ def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
         if method not in IMAGE_SYSTEMS:
             raise ExperimentError(
                 f"There is no method {method!r}{did_you_mean(method, IMAGE_SYSTEMS)}"
+            )
+    for variant in experiment.variants:
+        if variant not in IMAGE_VARIANTS:
+            raise ExperimentError(
+                f"There is no variant {variant!r}{did_you_mean(str(variant), IMAGE_VARIANTS)}"
             )
     for name in ("members", "stack", "baseline_epochs", "max_epochs", "problems"):
         number = getattr(experiment, name)

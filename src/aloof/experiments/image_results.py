@@ -51,9 +51,12 @@ def image_grids(records: _Records) -> list[Grid]:
     for method, variant in systems:
         own = [groups.get((method, variant, *condition), []) for condition in conditions]
         rows.append((_label(method, variant), *(_text(_values(group)) for group in own)))
-        figures = [image_paper_figure(dataset, method, gl, gp) for gp, gl in conditions]
-        if any(figures) and not variant:
-            rows.append((f"{method}, the paper", *(_figure(figure) for figure in figures)))
+        figures = [
+            image_paper_figure(dataset, method, gl, gp, variant) for gp, gl in conditions
+        ]
+        if any(figures):
+            label = f"{_label(method, variant)}, the paper"
+            rows.append((label, *(_figure(figure) for figure in figures)))
     grids = [
         Grid(f"{dataset}: AUROC", ("", *columns), tuple(rows), notes=tuple(notes)),
         _ensembles(dataset, systems, conditions, groups),
@@ -94,7 +97,7 @@ def _curves(records: _Records) -> Figure:
     dataset = records[0]["dataset"]
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.add_subplot()
-    clean = [r for r in records if not r["gamma_p"]]
+    clean = [r for r in records if not r["gamma_p"] and not r["variant"]]
     none = [r for r in clean if r["method"] == "vae"]
     methods = [m for m in dict.fromkeys(r["method"] for r in clean) if m != "vae"]
     ratios = sorted({r["gamma_l"] for r in clean})

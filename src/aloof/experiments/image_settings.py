@@ -19,6 +19,7 @@ from aloof.training import Method, Objective, TrainingConfig
 __all__ = [
     "IMAGE_SETTINGS",
     "MML_SETTINGS",
+    "POLLUTED_MML",
     "ImageSetting",
     "image_architecture",
     "image_setting",
@@ -103,10 +104,20 @@ MML_SETTINGS: Mapping[str, ImageSetting] = {
 }
 
 
-def image_setting(dataset: str, method: Method) -> ImageSetting:
-    """Return how a method learns an image set."""
+# What the paper changes for MML-VAE where hidden anomalies are among the normal images.
+POLLUTED_MML: Mapping[str, Mapping[str, float]] = {
+    "fashion-mnist": {"beta_cubo": 0.25},
+    "mnist": {"beta_cubo": 0.02, "learning_rate": 2e-4},
+}
+
+
+def image_setting(dataset: str, method: Method, *, polluted: bool = False) -> ImageSetting:
+    """Return how a method learns an image set, with or without hidden anomalies."""
     common = IMAGE_SETTINGS[dataset]
-    return MML_SETTINGS.get(dataset, common) if method == "mml" else common
+    if method != "mml":
+        return common
+    changes: dict[str, Any] = dict(POLLUTED_MML.get(dataset, {})) if polluted else {}
+    return replace(MML_SETTINGS.get(dataset, common), **changes)
 
 
 def image_architecture(dataset: str, shape: tuple[int, int, int]) -> Architecture:

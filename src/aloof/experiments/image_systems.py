@@ -24,7 +24,16 @@ from aloof.experiments.image_settings import image_architecture
 from aloof.images import ImageDataset
 from aloof.networks import PAPER_NETWORKS
 from aloof.scoring import Scorer
-from aloof.training import METHODS, Method, Problem, ProgressCallback, Stream, derive, train
+from aloof.training import (
+    METHODS,
+    Precision,
+    Problem,
+    ProgressCallback,
+    Stream,
+    TrainingConfig,
+    derive,
+    train,
+)
 
 __all__ = ["ImageScores", "family", "fit_cases"]
 
@@ -46,7 +55,7 @@ def fit_cases(
     on_epoch: ProgressCallback | None,
 ) -> list[ImageScores]:
     """Fit cases of one family, and return a function for each that scores images."""
-    precision = "bfloat16" if device.type == "cuda" else "float32"
+    precision: Precision = "bfloat16" if device.type == "cuda" else "float32"
     seeds = [_seeds(case, experiment.members) for case in cases]
     pixels = torch.from_numpy(data.train)
     method = cases[0].method
@@ -56,7 +65,7 @@ def fit_cases(
                 normal=split.normal,
                 anomaly=split.anomaly,
                 seeds=own,
-                objective=experiment.objective(cast(Method, case.method)),
+                objective=experiment.objective(case),
                 rows_per_epoch=_rows_per_epoch(data, case),
             )
             for case, split, own in zip(cases, splits, seeds, strict=True)
@@ -106,23 +115,23 @@ def _fit_ours(
     cases: Sequence[ImageCase],
     problems: Sequence[Problem],
     pixels: Tensor,
-    precision: str,
+    precision: Precision,
     device: torch.device,
     on_epoch: ProgressCallback | None,
 ) -> list[ImageScores]:
-    groups: dict[Any, list[int]] = {}
+    groups: dict[TrainingConfig, list[int]] = {}
     for i, case in enumerate(cases):  # methods of one schedule share warm-ups
-        groups.setdefault(experiment.config(cast(Method, case.method)), []).append(i)
+        config = experiment.config(case, precision=precision)
+        groups.setdefault(config, []).append(i)
     found: dict[int, ImageScores] = {}
-    for numbers in groups.values():
-        method = cast(Method, cases[numbers[0]].method)
+    for config, numbers in groups.items():
         results = train(
             [pixels],
             [problems[i] for i in numbers],
             image_architecture(
                 experiment.dataset, cast(tuple[int, int, int], tuple(pixels.shape[1:]))
             ),
-            experiment.config(method, precision=precision),
+            config,
             device=device,
             on_epoch=on_epoch,
         )

@@ -183,6 +183,17 @@ def test_frozen_decoder_learns_nothing_from_anomalies(
     assert not torch.allclose(gradient("encoder", 0.0), gradient("encoder", 5.0))
 
 
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_a_batch_is_decoded_once_with_the_gradients_of_twice(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled loss decodes rows that influence each other a second time, parameters held."""
+    gradient = partial(joint_gradient, part, 5.0, networks=NORMED, freeze=True)
+    once = gradient()
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    torch.testing.assert_close(once, gradient())
+
+
 @pytest.mark.parametrize("separate", [True, False])
 def test_separate_encoder_keeps_anomalies_from_the_first(separate: bool) -> None:
     """The scoring encoder's gradient does not depend on the anomalies' weight."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -10,7 +13,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["can_fuse", "fused_convolution", "fused_stage", "linear"]
+__all__ = ["can_fuse", "fused_convolution", "fused_stage", "linear", "parameters_held"]
+
+
+class _Holding(threading.local):
+    """Whether this thread wants no gradient of parameters."""
+
+    now = False
+
+
+_HOLDING = _Holding()
+
+
+@contextmanager
+def parameters_held() -> Iterator[None]:
+    """Leave gradients of parameters out of a backward pass that only asks for those of inputs.
+
+    torch does so for its own layers; a function of ours is not told what is asked for.
+    """
+    before, _HOLDING.now = _HOLDING.now, True
+    try:
+        yield
+    finally:
+        _HOLDING.now = before
+
+
+def _learns(ctx: Any, number: int) -> bool:
+    """Whether the gradient of a parameter, an input by number, is wanted."""
+    return bool(ctx.needs_input_grad[number]) and not _HOLDING.now
 
 
 def can_fuse(x: Tensor) -> bool:
@@ -119,9 +149,9 @@ class _Linear(torch.autograd.Function):
         d_x = d_weight = d_bias = None
         if ctx.needs_input_grad[0]:
             d_x = torch.bmm(gradient, own)
-        if ctx.needs_input_grad[1]:
+        if _learns(ctx, 1):
             d_weight = _product(gradient.mT, x, ctx.dtype)
-        if ctx.needs_input_grad[2]:
+        if _learns(ctx, 2):
             d_bias = gradient.sum(1, dtype=ctx.dtype)
         return d_x, d_weight, d_bias
 
@@ -148,8 +178,8 @@ class _Convolution(torch.autograd.Function):
         gradient = gradient.contiguous()
         x, taps = ctx.saved_tensors
         d_x, d_weight = _convolution_gradients(ctx, x, taps, gradient)
-        d_bias = gradient.sum((1, 2, 3), dtype=torch.float32)
-        return d_x, d_weight, d_bias if ctx.needs_input_grad[2] else None, None
+        d_bias = gradient.sum((1, 2, 3), dtype=torch.float32) if _learns(ctx, 2) else None
+        return d_x, d_weight, d_bias, None
 
 
 class _Stage(torch.autograd.Function):
@@ -201,7 +231,7 @@ class _Stage(torch.autograd.Function):
         how = {"slope": ctx.slope, "pool": ctx.pool}
         tilt = level = torch.zeros_like(mean)
         d_bias = d_gain = d_shift = None
-        if ctx.normalises or ctx.needs_input_grad[2]:
+        if ctx.normalises or _learns(ctx, 2):
             total, product = _kernels.sum_gradient(y, gradient, scale, offset, **how)
             d_bias = total
         if ctx.normalises:
@@ -222,7 +252,7 @@ def _convolution_gradients(
 ) -> tuple[Tensor | None, Tensor | None]:
     filters: _Filters = ctx.filters
     d_x = filters.input_gradient(taps, gradient) if ctx.needs_input_grad[0] else None
-    d_weight = filters.weight_gradient(x, gradient) if ctx.needs_input_grad[1] else None
+    d_weight = filters.weight_gradient(x, gradient) if _learns(ctx, 1) else None
     return d_x, d_weight
 
 
@@ -265,7 +295,8 @@ class _Filters:
         members, n_out, n_in, *_ = weight.shape
         taps = weight.permute(0, 3, 4, 2, 1).reshape(members, self.size**2, n_in * n_out)
         if self.doubles:
-            taps = _folding(self.size, self.kernel, self.pad, weight.device) @ taps
+            with torch.autocast(weight.device.type, enabled=False):  # sums, then rounding
+                taps = _folding(self.size, self.kernel, self.pad, weight.device) @ taps
             taps = taps.view(members, 4, self.kernel**2, n_in, n_out).permute(0, 2, 3, 1, 4)
         return taps.reshape(members, self.kernel**2, n_in, -1).to(dtype).contiguous()
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aloof.networks.stacked import parameters_held
 from aloof.objectives import (
     bernoulli,
     categorical,
@@ -204,9 +205,38 @@ class _Decoder:
             torch.cat(pair, 1) for pair in zip(normal_context, anomaly_context, strict=True)
         ]
         output = self(z, context)
-        # Rows influence each other: decode the same batch again, parameters held fixed.
-        fixed = self(z, context, frozen=True) if freeze else output
+        fixed = output
+        # Rows influence each other: the anomalies' gradient goes back through the same batch,
+        # with parameters held fixed.
+        if freeze and torch.compiler.is_compiling():
+            fixed = self(z, context, frozen=True)
+        elif freeze:
+            fixed = _held(z, output)
         return _rows(output, slice(None, n_normal)), _rows(fixed, slice(n_normal, None))
+
+
+def _held(z: Tensor, output: Any) -> Any:
+    """Return a network's output again, as if its parameters were constants."""
+    if isinstance(output, Tensor):
+        return _Held.apply(z, output)[0]  # type: ignore[no-untyped-call]
+    return _Held.apply(z, *output)  # type: ignore[no-untyped-call]
+
+
+class _Held(torch.autograd.Function):
+    """Results, whose gradient goes back through what made them to one input and no other."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, *outputs: Tensor) -> tuple[Tensor, ...]:
+        ctx.z, ctx.outputs = z, outputs
+        return tuple(output.detach() for output in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        # What made the outputs waits for this: they are inputs here, of no gradient.
+        with parameters_held():
+            (d_z,) = torch.autograd.grad(ctx.outputs, ctx.z, gradients, retain_graph=True)
+        ctx.z = ctx.outputs = None
+        return d_z, *[None for _ in gradients]
 
 
 def _terms(

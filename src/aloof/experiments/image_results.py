@@ -60,9 +60,9 @@ def image_grids(records: _Records) -> list[Grid]:
     grids = [
         Grid(f"{dataset}: AUROC", ("", *columns), tuple(rows), notes=tuple(notes)),
         _ensembles(dataset, systems, conditions, groups),
+        _t_tests(dataset, conditions, groups),
     ]
-    test = _t_tests(dataset, conditions, groups)
-    return grids if test is None else [*grids, test]
+    return [grid for grid in grids if grid is not None]
 
 
 def write_image_results(
@@ -134,18 +134,26 @@ def _ensembles(
     systems: Sequence[tuple[str, str]],
     conditions: Sequence[tuple[float, float]],
     groups: Mapping[tuple[Any, ...], _Records],
-) -> Grid:
+) -> Grid | None:
+    """Compare ensembles with single members."""
     rows = []
     for method, variant in systems:
         cells = []
         for condition in conditions:
-            own = groups.get((method, variant, *condition), [])
+            own = [
+                record
+                for record in groups.get((method, variant, *condition), [])
+                if record["members"] > 1
+            ]
             alone = [100 * float(np.mean(r["member_auroc"])) for r in own]
             together = _values(own)
             one, all_ = np.mean(alone or [np.nan]), np.mean(together or [np.nan])
             cells.append(f"{one:.1f} -> {all_:.1f}" if own else "")
-        rows.append((_label(method, variant), *cells))
-    members = max((r["members"] for group in groups.values() for r in group), default=1)
+        if any(cells):
+            rows.append((_label(method, variant), *cells))
+    if not rows:
+        return None
+    members = max(r["members"] for group in groups.values() for r in group)
     return Grid(
         f"{dataset}: one member -> the ensemble",
         ("", *(_condition(*condition) for condition in conditions)),

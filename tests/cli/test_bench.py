@@ -13,7 +13,6 @@ from scipy.io import savemat
 from typer.testing import CliRunner, Result
 
 from aloof import VAE
-from aloof.cli import bench as module
 from aloof.cli.app import app
 from aloof.datasets.registry import ODDS, Dataset
 from aloof.experiments import figure1 as figure
@@ -172,7 +171,7 @@ def test_interrupted_in_the_middle(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "run_plan", interrupted)
+    monkeypatch.setattr("aloof.cli.bench.odds.run_plan", interrupted)
     result = bench("odds", "--experiment", experiment, "--out", tmp_path / "out")
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
@@ -191,7 +190,7 @@ def test_figure_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def brief(**keywords: object) -> figure.LatentSpaces:
         return original("tiny", gamma_l=0.05, overrides=short, **keywords)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "latent_spaces", brief)
+    monkeypatch.setattr("aloof.cli.bench.figure1.latent_spaces", brief)
     out = tmp_path / "figure"
     result = bench("figure1", "--out", out, "--setting", "default")
     assert result.exit_code == 0, result.output

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from aloof._version import __version__
-from aloof.cli.bench import bench
-from aloof.cli.bench_images import images as bench_images
+from aloof.cli.bench.app import bench
 from aloof.cli.data import data
 from aloof.cli.demo import demo
 from aloof.cli.evaluate import evaluate
@@ -16,10 +15,8 @@ from aloof.cli.explain import explain
 from aloof.cli.fit import fit
 from aloof.cli.group import Commands
 from aloof.cli.info import info
-from aloof.cli.planning import planning
 from aloof.cli.report import report
 from aloof.cli.score import score
-from aloof.cli.text import text
 from aloof.cli.threshold import threshold
 
 __all__ = ["app"]
@@ -70,8 +67,5 @@ app.command()(report)
 app.command()(threshold)
 app.command()(info)
 app.command()(demo)
-bench.command("images")(bench_images)
-bench.command("planning")(planning)
-bench.command("text")(text)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

@@ -123,16 +123,15 @@ class Experiment:
 
 
 def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the TOML file of an experiment, for `make_experiment`; its name is the file's."""
+    """Read the options in the TOML file of an experiment."""
     file = Path(path)
     try:
-        options = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
         raise ExperimentError(f"The experiment {file} cannot be read: {reason}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"The experiment {file} is not valid TOML: {error}.") from error
-    return {"name": file.stem, **options}
 
 
 def make_experiment(options: Mapping[str, Any]) -> Experiment:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import TaskID
 
-from aloof.exceptions import AloofError, MissingExtraError
-from aloof.experiments.experiment import read_options
+from aloof.cli.bench.experiment import (
+    Options,
+    Records,
+    chosen,
+    command_line,
+    names,
+    progress,
+    show,
+    stoppable,
+)
+from aloof.exceptions import MissingExtraError
 from aloof.experiments.planning import (
     PlanningExperiment,
     load_worlds,
@@ -27,7 +32,6 @@ from aloof.experiments.planning_results import (
     planning_figure,
     write_planning_tables,
 )
-from aloof.experiments.table import to_rich
 from aloof.planning import StateGenerator, Trajectories
 from aloof.report import save_figure
 from aloof.training import EpochReport
@@ -46,18 +50,13 @@ def planning(
         str | None, typer.Option(help="Names with commas between. Default: vae,dp,mml.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Of the training. Default: 200.")] = None,
-    experiment: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file with any option of the experiment; those here win."),
-    ] = None,
+    experiment: Options = None,
     device: Annotated[str, typer.Option(help="Where to train and to draw.")] = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Processes that solve worlds.")] = 2,
     out: Annotated[
         Path, typer.Option(help="Folder for models and results.", file_okay=False)
     ] = Path("results/planning"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
-    ] = False,
+    as_json: Records = False,
 ) -> None:
     """Teach a network where not to sample, and plan with it in worlds it has not seen.
 
@@ -71,57 +70,36 @@ def planning(
     Try first, a quarter of an hour on a CPU: **aloof bench planning --experiment
     experiments/planning-small.toml**
     """
-    given: dict[str, Any] = {
+    given = {
         "n_worlds": worlds,
         "n_train": train,
-        "methods": None if methods is None else [m.strip() for m in methods.split(",")],
+        "methods": names(methods),
         "max_epochs": epochs,
     }
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    try:
-        base = {} if experiment is None else read_options(experiment)
-        base.pop("name", None)
-        options = {k: v for k, v in given.items() if v is not None}
-        what = make_planning_experiment({**base, **options})
-        try:
-            models, test, records = _run(what, out, device, jobs, command)
-        except KeyboardInterrupt:
-            typer.echo(
-                f"Interrupted. What is done is in {out}; the same command continues.", err=True
-            )
-            raise typer.Exit(130) from None
-    except AloofError as error:
-        typer.echo(f"aloof bench: {error}", err=True)
-        raise typer.Exit(2) from None
+    what, command = make_planning_experiment(chosen(experiment, given)), command_line()
+    with stoppable(out):
+        models, test, records = _run(what, out, device, jobs, command)
     grids = write_planning_tables(what, records, out, command=command)
     try:
         _draw(what, models, test, records, out)
     except MissingExtraError as error:
         typer.echo(f"Pictures were not drawn: {error}", err=True)
-    if as_json:
-        for record in records:
-            typer.echo(json.dumps(record))
-        return
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    for grid in grids:
-        console.print(to_rich(grid))
-    console.print(f"Results are in {out}.", highlight=False)
+    show(grids, records, out, as_json=as_json)
 
 
 def _run(
     what: PlanningExperiment, out: Path, device: str, jobs: int, command: str
 ) -> tuple[dict[str, StateGenerator], Trajectories, list[dict[str, Any]]]:
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+    with progress() as bar:
         tasks: dict[str, TaskID] = {}
 
-        def show(name: str, done: int, total: int) -> None:
+        def tell(name: str, done: int, total: int) -> None:
             if name not in tasks:
                 tasks[name] = bar.add_task(name, total=total)
             bar.update(tasks[name], completed=done)
 
         def on_epoch(method: str, report: EpochReport) -> None:
-            show(f"training {method}", report.epoch, report.max_epochs)
+            tell(f"training {method}", report.epoch, report.max_epochs)
 
         models = train_models(
             what,
@@ -129,13 +107,13 @@ def _run(
             device=device,
             jobs=jobs,
             on_epoch=on_epoch,
-            on_solved=lambda n: show("solving worlds to learn from", n, what.n_train),
+            on_solved=lambda n: tell("solving worlds to learn from", n, what.n_train),
         )
         test = load_worlds(
             what,
             test=True,
             jobs=jobs,
-            on_done=lambda n: show("solving unseen worlds", n, what.n_worlds),
+            on_done=lambda n: tell("solving unseen worlds", n, what.n_worlds),
         )
         records = run_planning(
             what,
@@ -144,7 +122,7 @@ def _run(
             out,
             device=device,
             command=command,
-            on_record=lambda done, total: show("planning", done, total),
+            on_record=lambda done, total: tell("planning", done, total),
         )
     return models, test, records
 

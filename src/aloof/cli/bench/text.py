@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import TaskID
 
+from aloof.cli.bench.experiment import (
+    Options,
+    Records,
+    chosen,
+    command_line,
+    names,
+    progress,
+    show,
+    stoppable,
+)
 from aloof.datasets import data_folder
-from aloof.exceptions import AloofError
+from aloof.exceptions import ExperimentError
 from aloof.experiments.corpus import Corpus, read_reviews
-from aloof.experiments.experiment import read_options
-from aloof.experiments.table import to_rich
 from aloof.experiments.text import TextExperiment, make_text_experiment, run_text
 from aloof.experiments.text_embeddings import (
     EMBEDDING_METHODS,
@@ -65,18 +69,13 @@ def text(
             help="Word vectors in GloVe's format. Default: glove/glove.6B.100d.txt.gz there."
         ),
     ] = None,
-    experiment: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file with any option of the experiment; those here win."),
-    ] = None,
+    experiment: Options = None,
     device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Processes that fit other systems.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for results.", file_okay=False)] = Path(
         "results/text"
     ),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
-    ] = False,
+    as_json: Records = False,
 ) -> None:
     """Find film reviews of the other sentiment by their first sentence.
 
@@ -88,44 +87,22 @@ def text(
     the same command continues. Meant for a GPU; try first: **aloof bench text --experiment
     experiments/text-small.toml**
     """
-    given: dict[str, Any] = {
-        "methods": None if methods is None else [m.strip() for m in methods.split(",")],
+    given = {
+        "methods": names(methods),
         "runs": runs,
         "epochs": epochs,
         "members": members,
     }
-    seen = [name.strip() for name in features.split(",")]
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    try:
-        if unknown := [name for name in seen if name not in _FEATURES]:
-            raise AloofError(
-                f"--features must be words, embeddings or both; got {unknown[0]!r}."
-            )
-        base = {} if experiment is None else read_options(experiment)
-        base.pop("name", None)
-        what = make_text_experiment(
-            {**base, **{k: v for k, v in given.items() if v is not None}}
+    seen = names(features) or []
+    if unknown := [name for name in seen if name not in _FEATURES]:
+        raise ExperimentError(
+            f"--features must be words, embeddings or both; got {unknown[0]!r}."
         )
-        corpus = _prepared(reviews, vectors, out)
-        try:
-            records = _run(what, corpus, seen, embedder, out, device, jobs)
-        except KeyboardInterrupt:
-            typer.echo(
-                f"Interrupted. What is done is in {out}; the same command continues.", err=True
-            )
-            raise typer.Exit(130) from None
-    except AloofError as error:
-        typer.echo(f"aloof bench: {error}", err=True)
-        raise typer.Exit(2) from None
-    grids = write_text_tables(records, out, command=command)
-    if as_json:
-        for record in records:
-            typer.echo(json.dumps(record))
-        return
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    for grid in grids:
-        console.print(to_rich(grid))
-    console.print(f"Results are in {out}.", highlight=False)
+    what, command = make_text_experiment(chosen(experiment, given)), command_line()
+    corpus = _prepared(reviews, vectors, out)
+    with stoppable(out):
+        records = _run(what, corpus, seen, embedder, out, device, jobs)
+    show(write_text_tables(records, out, command=command), records, out, as_json=as_json)
 
 
 def _prepared(reviews: Path | None, vectors: Path | None, out: Path) -> Corpus:
@@ -148,12 +125,11 @@ def _run(
     device: str,
     jobs: int,
 ) -> list[dict[str, Any]]:
-    console = Console(stderr=True)
     path, records = out / "records.jsonl", []
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+    with progress() as bar:
         tasks: dict[str, TaskID] = {}
 
-        def show(name: str, report: EpochReport) -> None:
+        def tell(name: str, report: EpochReport) -> None:
             if name not in tasks:
                 tasks[name] = bar.add_task(name, total=report.max_epochs)
             bar.update(tasks[name], completed=report.epoch, total=report.max_epochs)
@@ -166,7 +142,7 @@ def _run(
                 path,
                 device=device,
                 checkpoint=checkpoint,
-                on_epoch=lambda report: show("recurrent VAE", report),
+                on_epoch=lambda report: tell("recurrent VAE", report),
             )
             discard_checkpoints(checkpoint)
         if "embeddings" in features:
@@ -180,7 +156,7 @@ def _run(
                 n_runs=what.runs,
                 gamma_l=what.gamma_l,
                 jobs=jobs,
-                on_epoch=lambda report: show("embeddings", report),
+                on_epoch=lambda report: tell("embeddings", report),
                 device=device,
             )
     return records

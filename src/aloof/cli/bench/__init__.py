@@ -1,0 +1,1 @@
+"""``aloof bench``: the paper's tables and figures, run here."""

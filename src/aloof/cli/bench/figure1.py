@@ -1,0 +1,56 @@
+"""``aloof bench figure1``: the paper's first figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aloof.cli.bench.running import running
+from aloof.exceptions import ExperimentError
+from aloof.experiments.figure1 import latent_spaces
+from aloof.experiments.names import did_you_mean
+from aloof.experiments.records import write_text
+from aloof.experiments.settings import SETTINGS
+from aloof.experiments.workers import Event
+from aloof.report import latent_map, save_figure
+from aloof.training import EpochReport
+
+__all__ = ["figure1"]
+
+
+def figure1(
+    out: Annotated[Path, typer.Option(help="Folder for the picture.", file_okay=False)] = Path(
+        "results/figure1"
+    ),
+    setting: Annotated[str, typer.Option(help="default or paper.")] = "paper",
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and the networks.")] = 0,
+    device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
+) -> None:
+    """Draw the paper's first figure: latent spaces of a VAE and of DP-VAE on thyroid.
+
+    Shows test rows, which neither has seen, mapped with t-SNE. Writes figure1.png and how it
+    was made, figure1.json.
+    """
+    if setting not in SETTINGS:
+        hint = did_you_mean(setting, SETTINGS)
+        raise ExperimentError(f"There is no setting {setting!r}{hint}")
+    with running() as report:
+
+        def on_epoch(epoch: EpochReport) -> None:
+            report(Event("epoch", "thyroid", 1, epoch.epoch, epoch.max_epochs))
+
+        spaces = latent_spaces(setting=setting, seed=seed, device=device, on_epoch=on_epoch)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        save_figure(latent_map(spaces.codes, spaces.y_test, seed=seed), out / "figure1.png")
+    except OSError as error:
+        raise ExperimentError(
+            f"{out} cannot be written to: {error.strerror or error}."
+        ) from error
+    write_text(out / "figure1.json", json.dumps(spaces.record, indent=2) + "\n")
+    for title, auroc in spaces.record["auroc"].items():
+        typer.echo(f"{title}: AUROC {100 * auroc:.1f} %")
+    typer.echo(out / "figure1.png")

@@ -24,6 +24,7 @@ LAYERS = [
     {"scoring", "persistence", "calibration"},
     {"explain"},
     {"estimators"},
+    {"modelling"},
     {"text"},
     {"tabular", "images"},
     {"loading"},
@@ -46,6 +47,7 @@ CORE = {
     "calibration",
     "explain",
     "estimators",
+    "modelling",
     "loading",
 }
 BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}

@@ -163,7 +163,7 @@ def test_two_images_are_enough_to_begin_with(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": "svm"}, "must be one of dp, mml"),
+        ({"method": "svm"}, "must be one of vae, mml"),
         ({"n_members": 3}, "it is called members here"),
         ({"nonsense": 3}, "has no parameter 'nonsense'"),
         ({"calibration": 1.0}, "below 1"),

@@ -437,7 +437,7 @@ def test_without_calibration_all_rows_are_trained_on() -> None:
         ({"label": "bda"}, r"no column 'bda' for the labels \(did you mean 'bad'"),
         ({"id": "ordr"}, r"no column 'ordr' for the id \(did you mean 'order'"),
         ({"drop": ["agee"]}, r"no column 'agee' for the drop \(did you mean 'age'"),
-        ({"method": "svm"}, r"one of dp, mml, mml-dp, vae; got 'svm'"),
+        ({"method": "svm"}, r"one of vae, mml, dp, mml-dp; got 'svm'"),
         ({"calibration": 1.0}, "below 1"),
         ({"label": "country"}, r"cannot be read: 'DK', 'FI', 'SE'"),
         ({"n_members": 3}, "'n_members' cannot be given: it is called members here"),

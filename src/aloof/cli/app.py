@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aloof._version import __version__
-from aloof.cli.bench.app import bench
+from aloof.cli.bench import bench
 from aloof.cli.data import data
 from aloof.cli.demo import demo
 from aloof.cli.evaluate import evaluate

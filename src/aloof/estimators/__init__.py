@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -20,6 +21,7 @@ from aloof.networks import NetworkFactory
 from aloof.persistence import read_model
 
 __all__ = [
+    "DETECTORS",
     "VAE",
     "Detector",
     "DualPriorVAE",
@@ -32,10 +34,13 @@ __all__ = [
     "load",
 ]
 
-_ESTIMATORS: dict[str, type[Detector]] = {
-    estimator.__name__: estimator
-    for estimator in (VAE, MaxMinVAE, DualPriorVAE, MaxMinDualPriorVAE)
+DETECTORS: Mapping[str, type[Detector]] = {
+    "vae": VAE,
+    "mml": MaxMinVAE,
+    "dp": DualPriorVAE,
+    "mml-dp": MaxMinDualPriorVAE,
 }
+_ESTIMATORS = {estimator.__name__: estimator for estimator in DETECTORS.values()}
 
 
 def load(

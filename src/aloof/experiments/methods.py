@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aloof.estimators import VAE, Detector, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
+from aloof.estimators import DETECTORS
 from aloof.exceptions import ExperimentError
 from aloof.experiments.names import did_you_mean
 
 __all__ = ["OURS", "peers", "resolve_methods", "unfair_peers"]
 
-OURS: Mapping[str, type[Detector]] = {
-    "vae": VAE,
-    "mml": MaxMinVAE,
-    "dp": DualPriorVAE,
-    "mml-dp": MaxMinDualPriorVAE,
-}
+OURS = DETECTORS
 
 
 def peers() -> Mapping[str, Callable[..., Any]]:

@@ -7,46 +7,25 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.estimators import (
-    VAE,
-    Detector,
-    DualPriorVAE,
-    MaxMinDualPriorVAE,
-    MaxMinVAE,
-    fit_many,
-)
-from aloof.exceptions import CalibrationWarning, ImageError, ImageWarning, LabelError
+from aloof.estimators import DETECTORS, Detector
+from aloof.exceptions import ImageError, ImageWarning, LabelError
 from aloof.images.decoding import Channels
 from aloof.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.images.folders import Collection, open_images
 from aloof.images.model import ImageModel
 from aloof.images.reading import ImageSet, Progress, Size, Source, read_images, take
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
-from aloof.training import Stream, derive
+from aloof.modelling import check_choices, fit_detector, hold_out
+from aloof.training import Method
 
-__all__ = ["MethodName", "fit_images"]
+__all__ = ["fit_images"]
 
-MethodName = Literal["dp", "mml", "mml-dp", "vae"]
-
-_DETECTORS: dict[str, type[Detector]] = {
-    "dp": DualPriorVAE,
-    "mml": MaxMinVAE,
-    "mml-dp": MaxMinDualPriorVAE,
-    "vae": VAE,
-}
-_OURS = {
-    "n_members": "it is called members here",
-    "random_state": "it is called seed here",
-    "standardize": "pixels stay in [0, 1]",
-    "encoder": "a model of images has networks of its own",
-    "decoder": "a model of images has networks of its own",
-}
-_MOST_CALIBRATION_IMAGES = 10_000
+_REFUSED = {"standardize": "pixels stay in [0, 1]"}
 
 
 def fit_images(
@@ -57,7 +36,7 @@ def fit_images(
     labels: Mapping[str, int] | None = None,
     size: Size | None = None,
     channels: Channels | None = None,
-    method: MethodName = "dp",
+    method: Method = "dp",
     members: int = 5,
     calibration: float = 0.2,
     seed: int = 0,
@@ -102,15 +81,7 @@ def fit_images(
         Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`. What images need
         and rows of numbers do not is in `aloof.images.defaults`.
     """
-    if method not in _DETECTORS:
-        raise ImageError(f"The method must be one of {', '.join(_DETECTORS)}; got {method!r}.")
-    if taken := sorted(set(parameters) & set(_OURS)):
-        raise ImageError(f"{taken[0]!r} cannot be given: {_OURS[taken[0]]}.")
-    if not 0 <= calibration < 1:
-        raise ImageError(
-            "The share of calibration images must be at least 0 and below 1; got "
-            f"{calibration}."
-        )
+    check_choices(method, calibration, parameters, refused=_REFUSED, error=ImageError)
     sources = _sources(images, normal, anomaly, labels)
     found = read_images(sources, size=size, channels=channels, progress=progress)
     y, remarks = _labelled(found, images, normal, anomaly, labels)
@@ -120,34 +91,32 @@ def fit_images(
         )
     for words in remarks:
         warnings.warn(words, ImageWarning, stacklevel=2)
-    train, held_out = _split(y, calibration, seed)
+    if (n_usual := int((y != ANOMALY).sum())) < 2:
+        raise ImageError(
+            f"There {'is 1 image' if n_usual == 1 else 'are 0 images'} not labelled as an "
+            "anomaly, and it takes at least 2, better 200, to learn what is normal. Add normal "
+            "images."
+        )
+    train, held_out = hold_out(y, calibration, seed)
     detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)
     detector.set_params(n_members=members, random_state=seed, verbose=verbose)
-    # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
-    told = np.where(y == UNLABELLED, np.nan, y)[train]
-    # Not the detector's own fit: that would keep the checkpoint's name in the model.
-    fit_many(
-        [detector],
-        [(take(found.pixels, train), told)],
-        checkpoint=None if checkpoint is None else str(checkpoint),
+    counts, more = fit_detector(
+        detector,
+        lambda places: take(found.pixels, places),
+        y,
+        train,
+        held_out,
+        things="images",
+        calibrates=calibration > 0,
+        checkpoint=checkpoint,
     )
-    if len(held_out):
-        detector.calibrate(take(found.pixels, held_out))
-        remarks += filter(None, [detector.threshold_.shortage(len(held_out))])
-    elif calibration:
-        remarks.append("There are too few images to hold some out: there are no p-values.")
-        warnings.warn(remarks[-1], CalibrationWarning, stacklevel=2)
     training = {
         "source": ", ".join(str(each.path) for each in sources),
         "n_images": len(found),
         "n_skipped": len(found.skipped),
-        "n_anomalies": int((y == ANOMALY).sum()),
-        "n_labelled_normal": int((y == NORMAL).sum()),
-        "n_unlabelled": int((y == UNLABELLED).sum()),
-        "n_training": int((y[train] != ANOMALY).sum()),
-        "n_calibration": len(held_out),
+        **counts,
         "seed": seed,
-        "warnings": remarks,
+        "warnings": [*remarks, *more],
     }
     return ImageModel(detector, training)
 
@@ -237,27 +206,10 @@ def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int
     return y, [f"{len(lost):,} labels are for files that are not there, such as {lost[0]!r}."]
 
 
-def _split(
-    labels: NDArray[np.int64], calibration: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the images to train on and those to calibrate with, never labelled anomalies."""
-    usual = np.flatnonzero(labels != ANOMALY)
-    if len(usual) < 2:
-        raise ImageError(
-            f"There {'is 1 image' if len(usual) == 1 else 'are 0 images'} not labelled as an "
-            "anomaly, and it takes at least 2, better 200, to learn what is normal. Add normal "
-            "images."
-        )
-    n_held = min(round(calibration * len(usual)), _MOST_CALIBRATION_IMAGES, len(usual) - 2)
-    rng = np.random.default_rng(derive(seed, Stream.SPLIT))
-    held_out = np.sort(rng.choice(usual, n_held, replace=False))
-    return np.setdiff1d(np.arange(len(labels)), held_out), held_out
-
-
 def _detector(
     method: str, shape: tuple[int, ...], n_normal: int, parameters: Mapping[str, Any]
 ) -> Detector:
-    kind = _DETECTORS[method]
+    kind = DETECTORS[method]
     known = kind().get_params(deep=False)
     defaults = {name: value for name, value in DEFAULTS.items() if name in known}
     defaults |= {"max_epochs": default_epochs(n_normal), "filters": default_filters(shape)}

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.calibration import Threshold, p_values
+from aloof.calibration import p_values
 from aloof.estimators import Detector, describe, from_model
 from aloof.exceptions import ImageError, ModelError
 from aloof.images.decoding import Channels
 from aloof.images.expectation import expected_images
 from aloof.images.folders import Collection, Skipped
 from aloof.images.reading import ImageSet, Progress, Source, read_images
-from aloof.persistence import read_model, write_model
+from aloof.modelling import Model
+from aloof.persistence import write_model
 
 __all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
 
@@ -82,7 +83,7 @@ class ImageExplanation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImageModel:
+class ImageModel(Model):
     """A detector for images; `aloof.images.fit_images` makes one, `aloof.load` reads one.
 
     Images are a folder, a zip archive or a file (see `open_images`), an `ImageSet`, or an
@@ -104,6 +105,8 @@ class ImageModel:
     detector: Detector
     training: dict[str, Any]
 
+    _things, _error = "images", ImageError
+
     def __repr__(self) -> str:
         channels, height, width = self.shape
         kind = "grey" if channels == 1 else "colour"
@@ -115,48 +118,15 @@ class ImageModel:
         """Of the images: channels, height, width."""
         return cast(tuple[int, int, int], self.detector.shape_)
 
-    @property
-    def threshold(self) -> Threshold:
-        """The rule that decides; see `set_threshold`."""
-        return self.detector.threshold_
-
     def read(self, source: Source, *, progress: Progress | None = None) -> ImageSet:
         """Read images in the size and colours of the model; see `read_images`."""
         channels, height, width = self.shape
         depth: Channels = 1 if channels == 1 else 3
         return read_images(source, size=(height, width), channels=depth, progress=progress)
 
-    def anomaly_score(self, images: Any) -> NDArray[np.float64]:
+    def anomaly_score(self, data: Any) -> NDArray[np.float64]:
         """Return how anomalous each image is; higher is worse."""
-        return self.detector.anomaly_score(self._pixels(images))
-
-    def p_values(self, images: Any) -> NDArray[np.float64]:
-        """Return how likely a normal image is to look at least as anomalous as each image.
-
-        Needs the images that `fit_images` holds out to calibrate with.
-        """
-        if self.detector.calibration_scores_ is None:
-            raise ImageError(
-                "The model was fitted without calibration images, and p-values need them. Fit "
-                "again with calibration=0.2, or with more images."
-            )
-        return p_values(self.detector.calibration_scores_, self.anomaly_score(images))
-
-    def is_anomaly(self, images: Any) -> NDArray[np.bool_]:
-        """Return which images are anomalies by the present `threshold`."""
-        return self.decide(self.anomaly_score(images))
-
-    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which of the images that have these anomaly scores are anomalies.
-
-        With a false discovery rate they are decided together.
-        """
-        rule = self.threshold
-        if rule.fdr is None:
-            return scores > -self.detector.offset_
-        calibration = self.detector.calibration_scores_
-        assert calibration is not None  # or there would be no such rule
-        return rule.flag(scores, calibration)
+        return self.detector.anomaly_score(self._pixels(data))
 
     def score(self, images: Any, *, progress: Progress | None = None) -> ImageScores:
         """Return what there is to say about each image.
@@ -193,26 +163,6 @@ class ImageModel:
         """Return the mean of the members' reconstructions, with pixels in [0, 1]."""
         return self.detector.reconstruct(self._pixels(images))
 
-    def set_threshold(
-        self,
-        *,
-        share: float | None = None,
-        budget: str | None = None,
-        fdr: float | None = None,
-        value: float | None = None,
-    ) -> ImageModel:
-        """Choose how many images are called anomalies, without fitting again.
-
-        Takes exactly one rule, as `aloof.VAE.set_threshold` does, and returns the model.
-        """
-        if fdr is not None and self.detector.calibration_scores_ is None:
-            raise ImageError(
-                "The model was fitted without calibration images, and a false discovery rate "
-                "needs them. Fit again with calibration=0.2, or with more images."
-            )
-        self.detector.set_threshold(share=share, budget=budget, fdr=fdr, value=value)
-        return self
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, which `aloof.load` and the commands read.
 
@@ -221,11 +171,6 @@ class ImageModel:
         """
         manifest, tensors = describe(self.detector)
         write_model(path, {**manifest, "images": {"training": self.training}}, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> ImageModel:
-        """Read a model that `save` wrote; `device` is where to score."""
-        return cls.from_model(path, read_model(path), device=device)
 
     @classmethod
     def from_model(

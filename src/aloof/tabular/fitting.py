@@ -6,22 +6,16 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from aloof.estimators import (
-    VAE,
-    Detector,
-    DualPriorVAE,
-    MaxMinDualPriorVAE,
-    MaxMinVAE,
-    fit_many,
-)
-from aloof.exceptions import CalibrationWarning, TableError, TableWarning
-from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.estimators import DETECTORS
+from aloof.exceptions import TableError, TableWarning
+from aloof.labels import ANOMALY, UNLABELLED
+from aloof.modelling import check_choices, fit_detector, hold_out
 from aloof.tabular.columns import Kind
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.files import Source, open_source
@@ -30,35 +24,18 @@ from aloof.tabular.labelling import check_column, check_labels, read_label_colum
 from aloof.tabular.model import TableModel
 from aloof.tabular.sampling import Sample, sample
 from aloof.text import DEFAULT_EMBEDDER, schedule
-from aloof.training import Stream, derive
+from aloof.training import Method
 
-__all__ = ["MOST_CALIBRATION_ROWS", "MethodName", "fit"]
+__all__ = ["fit"]
 
-MethodName = Literal["dp", "mml", "mml-dp", "vae"]
-
-# More calibration rows than this no decision needs, and training rows are worth more.
-MOST_CALIBRATION_ROWS = 10_000
-
-_DETECTORS: dict[str, type[Detector]] = {
-    "dp": DualPriorVAE,
-    "mml": MaxMinVAE,
-    "mml-dp": MaxMinDualPriorVAE,
-    "vae": VAE,
-}
-_OURS = {
-    "n_members": "it is called members here",
-    "random_state": "it is called seed here",
-    "standardize": "the table is scaled already",
-    "encoder": "the model of a table has networks of its own",
-    "decoder": "the model of a table has networks of its own",
-}
+_REFUSED = {"standardize": "the table is scaled already"}
 
 
 def fit(
     frame: Any | str | os.PathLike[str] | Source,
     *,
     label: str | None = None,
-    method: MethodName = "dp",
+    method: Method = "dp",
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
@@ -120,16 +97,9 @@ def fit(
         frame = open_source(frame)
     if not isinstance(frame, Source):
         frame = to_table(frame)
-    if method not in _DETECTORS:
-        raise TableError(f"The method must be one of {', '.join(_DETECTORS)}; got {method!r}.")
-    if taken := sorted(set(parameters) & set(_OURS)):
-        raise TableError(f"{taken[0]!r} cannot be given: {_OURS[taken[0]]}.")
+    check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
     if anomaly_value is not None and label is None:
         raise TableError("An anomaly_value needs a label: the column that it is in.")
-    if not 0 <= calibration < 1:
-        raise TableError(
-            f"The share of calibration rows must be at least 0 and below 1; got {calibration}."
-        )
     names = frame.names if isinstance(frame, Source) else frame.column_names
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
@@ -146,7 +116,12 @@ def fit(
         labels = read_label_column(label, table[label], anomaly_value)
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
-    train, held_out = _split(labels, calibration, seed)
+    if (n_usual := int((labels != ANOMALY).sum())) < 2:
+        raise TableError(
+            f"The table has {n_usual} rows that are not labelled as anomalies, and it takes "
+            "at least 2, better 1,000, to learn what is normal. Add normal or unlabelled rows."
+        )
+    train, held_out = hold_out(labels, calibration, seed)
     encoder = TableEncoder.fit(
         table.take(train),
         labels[train],
@@ -158,31 +133,26 @@ def fit(
         warnings.warn(words, TableWarning, stacklevel=2)
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
-    detector = _DETECTORS[method](
+    detector = DETECTORS[method](
         n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
     )
-    # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
-    y = np.where(labels == UNLABELLED, np.nan, labels)[train]
-    X = _encoded(encoder, table, train)
-    # Not the detector's own fit: that would keep the checkpoint's name in the model.
-    fit_many([detector], [(X, y)], checkpoint=None if checkpoint is None else str(checkpoint))
-    if len(held_out):
-        detector.calibrate(_encoded(encoder, table, held_out))
-        remarks += filter(None, [detector.threshold_.shortage(len(held_out))])
-    elif calibration:
-        remarks.append("There are too few rows to hold some out: there are no p-values.")
-        warnings.warn(remarks[-1], CalibrationWarning, stacklevel=2)
+    counts, more = fit_detector(
+        detector,
+        lambda rows: _encoded(encoder, table, rows),
+        labels,
+        train,
+        held_out,
+        things="rows",
+        calibrates=calibration > 0,
+        checkpoint=checkpoint,
+    )
     training = {
         "source": frame.name if isinstance(frame, Source) else None,
         "n_rows": rows.n_rows,
         "n_used": len(labels),
-        "n_anomalies": int((labels == ANOMALY).sum()),
-        "n_labelled_normal": int((labels == NORMAL).sum()),
-        "n_unlabelled": int((labels == UNLABELLED).sum()),
-        "n_training": int((labels[train] != ANOMALY).sum()),
-        "n_calibration": len(held_out),
+        **counts,
         "seed": seed,
-        "warnings": remarks,
+        "warnings": [*remarks, *more],
     }
     return TableModel(encoder, detector, label, id, tuple(drop), anomaly_value, training)
 
@@ -204,22 +174,6 @@ def _gathered(
         return np.equal(labels, ANOMALY)
 
     return sample(frame, max_rows, seed, keep=keep if label else None, columns=columns)
-
-
-def _split(
-    labels: NDArray[np.int64], calibration: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows to train on and those to calibrate with, never labelled anomalies."""
-    usual = np.flatnonzero(labels != ANOMALY)
-    if len(usual) < 2:
-        raise TableError(
-            f"The table has {len(usual)} rows that are not labelled as anomalies, and it takes "
-            "at least 2, better 1,000, to learn what is normal. Add normal or unlabelled rows."
-        )
-    n_held = min(round(calibration * len(usual)), MOST_CALIBRATION_ROWS, len(usual) - 2)
-    rng = np.random.default_rng(derive(seed, Stream.SPLIT))
-    held_out = np.sort(rng.choice(usual, n_held, replace=False))
-    return np.setdiff1d(np.arange(len(labels)), held_out), held_out
 
 
 def _only_text(encoder: TableEncoder) -> bool:

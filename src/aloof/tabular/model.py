@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.calibration import Threshold, p_values
+from aloof.calibration import p_values
 from aloof.estimators import Detector, describe, from_model
 from aloof.exceptions import LabelError, ModelError, TableError
-from aloof.persistence import read_model, write_model
+from aloof.modelling import Model
+from aloof.persistence import write_model
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.evaluation import Evaluation, evaluate_scores
 from aloof.tabular.explanation import TableExplanation
@@ -34,7 +35,7 @@ _STANDING_OUT, _PASSES = 0.2, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableModel:
+class TableModel(Model):
     """A detector for the rows of a table; `aloof.fit` makes one, `aloof.load` reads one.
 
     Frames are of any flavour, see `to_table`, with the columns of the training table in any
@@ -72,6 +73,8 @@ class TableModel:
     anomaly_value: str | None
     training: dict[str, Any]
 
+    _things, _error = "rows", TableError
+
     def __repr__(self) -> str:
         return (
             f"TableModel({type(self.detector).__name__} of {len(self.columns)} columns, "
@@ -82,11 +85,6 @@ class TableModel:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that are used."""
         return self.encoder.names
-
-    @property
-    def threshold(self) -> Threshold:
-        """The rule that decides; see `set_threshold`."""
-        return self.detector.threshold_
 
     def encode(
         self, frame: Any, *, warn: Callable[[str], None] | None = None
@@ -121,39 +119,10 @@ class TableModel:
         )
 
     def anomaly_score(
-        self, frame: Any, *, warn: Callable[[str], None] | None = None
+        self, data: Any, *, warn: Callable[[str], None] | None = None
     ) -> NDArray[np.float64]:
         """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
-        return self._scores(self.encode(frame, warn=warn))
-
-    def p_values(self, frame: Any) -> NDArray[np.float64]:
-        """Return how likely a normal row is to look at least as anomalous as each row.
-
-        Needs the rows that `fit` holds out to calibrate with; see `docs/decisions.md`.
-        """
-        scores = self.anomaly_score(frame)
-        if self.detector.calibration_scores_ is None:
-            raise TableError(
-                "The model was fitted without calibration rows, and p-values need them. Fit "
-                "again with calibration=0.2, or with more rows."
-            )
-        return p_values(self.detector.calibration_scores_, scores)
-
-    def is_anomaly(self, frame: Any) -> NDArray[np.bool_]:
-        """Return which rows are anomalies by the present `threshold`."""
-        return self.decide(self.anomaly_score(frame))
-
-    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which of the rows that have these anomaly scores are anomalies.
-
-        With a false discovery rate they are decided together.
-        """
-        rule = self.threshold
-        if rule.fdr is None:
-            return scores > -self.detector.offset_
-        calibration = self.detector.calibration_scores_
-        assert calibration is not None  # or there would be no such rule
-        return rule.flag(scores, calibration)
+        return self._scores(self.encode(data, warn=warn))
 
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
@@ -242,26 +211,6 @@ class TableModel:
             labels, scores, self.decide(scores), threshold=str(self.threshold)
         )
 
-    def set_threshold(
-        self,
-        *,
-        share: float | None = None,
-        budget: str | None = None,
-        fdr: float | None = None,
-        value: float | None = None,
-    ) -> TableModel:
-        """Choose how many rows are called anomalies, without fitting again.
-
-        Takes exactly one rule, as `aloof.VAE.set_threshold` does, and returns the model.
-        """
-        if fdr is not None and self.detector.calibration_scores_ is None:
-            raise TableError(
-                "The model was fitted without calibration rows, and a false discovery rate "
-                "needs them. Fit again with calibration=0.2, or with more rows."
-            )
-        self.detector.set_threshold(share=share, budget=budget, fdr=fdr, value=value)
-        return self
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, which `aloof.load` and the commands read.
 
@@ -273,11 +222,6 @@ class TableModel:
         write_model(
             path, {**manifest, "table": {"encoder": self.encoder.state(), **table}}, tensors
         )
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> TableModel:
-        """Read a model that `save` wrote; `device` is where to score."""
-        return cls.from_model(path, read_model(path), device=device)
 
     @classmethod
     def from_model(

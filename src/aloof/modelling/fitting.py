@@ -1,0 +1,132 @@
+"""From numbers and labels to a calibrated detector."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.estimators import DETECTORS, Detector, fit_many
+from aloof.exceptions import AloofError, CalibrationWarning
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.training import Stream, derive
+
+__all__ = ["check_choices", "fit_detector", "hold_out"]
+
+# More for calibration than this no decision needs, and training rows are worth more.
+_MOST_CALIBRATION = 10_000
+_OURS = {
+    "n_members": "it is called members here",
+    "random_state": "it is called seed here",
+    "encoder": "the model has networks of its own",
+    "decoder": "the model has networks of its own",
+}
+
+
+def check_choices(
+    method: str,
+    calibration: float,
+    parameters: Mapping[str, Any],
+    *,
+    refused: Mapping[str, str],
+    error: type[AloofError],
+) -> None:
+    """Refuse what cannot be chosen.
+
+    Parameters
+    ----------
+    method
+        A key of `aloof.estimators.DETECTORS`.
+    calibration
+        The share to hold out.
+    parameters
+        Those given for the detector.
+    refused
+        Parameters that cannot be given, and why, beside those that no model takes.
+    error
+        What to raise.
+    """
+    if method not in DETECTORS:
+        raise error(f"The method must be one of {', '.join(DETECTORS)}; got {method!r}.")
+    reasons = {**_OURS, **refused}
+    if taken := sorted(set(parameters) & set(reasons)):
+        raise error(f"{taken[0]!r} cannot be given: {reasons[taken[0]]}.")
+    if not 0 <= calibration < 1:
+        raise error(
+            "The share to hold out for calibration must be at least 0 and below 1; got "
+            f"{calibration}."
+        )
+
+
+def hold_out(
+    labels: NDArray[np.int64], share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places to train on and those to calibrate with, never labelled anomalies.
+
+    At least two of those not labelled as anomalies are left to train on; there must be two.
+    """
+    usual = np.flatnonzero(labels != ANOMALY)
+    n_held = min(round(share * len(usual)), _MOST_CALIBRATION, len(usual) - 2)
+    rng = np.random.default_rng(derive(seed, Stream.SPLIT))
+    held_out = np.sort(rng.choice(usual, n_held, replace=False))
+    return np.setdiff1d(np.arange(len(labels)), held_out), held_out
+
+
+def fit_detector(
+    detector: Detector,
+    rows: Callable[[NDArray[np.int64]], NDArray[Any]],
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    *,
+    things: str,
+    calibrates: bool,
+    checkpoint: str | os.PathLike[str] | None,
+) -> tuple[dict[str, int], list[str]]:
+    """Fit a detector, and calibrate it with what was held out.
+
+    Parameters
+    ----------
+    detector
+        Not fitted yet.
+    rows
+        From places to what the detector takes.
+    labels
+        1 anomaly, 0 normal, -1 unlabelled, of all places.
+    train, held_out
+        From `hold_out`.
+    things
+        What the rows are, in the plural.
+    calibrates
+        Whether something was to be held out.
+    checkpoint
+        File to keep the state of the fit in.
+
+    Returns
+    -------
+    How many there are of each kind, and what to say about the calibration.
+    """
+    # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
+    y = np.where(labels == UNLABELLED, np.nan, labels)[train]
+    # Not the detector's own fit: that would keep the checkpoint's name in the model.
+    kept = None if checkpoint is None else str(checkpoint)
+    fit_many([detector], [(rows(train), y)], checkpoint=kept)
+    remarks: list[str] = []
+    if len(held_out):
+        detector.calibrate(rows(held_out))
+        remarks += filter(None, [detector.threshold_.shortage(len(held_out))])
+    elif calibrates:
+        remarks.append(f"There are too few {things} to hold some out: there are no p-values.")
+        warnings.warn(remarks[-1], CalibrationWarning, stacklevel=3)
+    counts = {
+        "n_anomalies": int((labels == ANOMALY).sum()),
+        "n_labelled_normal": int((labels == NORMAL).sum()),
+        "n_unlabelled": int((labels == UNLABELLED).sum()),
+        "n_training": int((labels[train] != ANOMALY).sum()),
+        "n_calibration": len(held_out),
+    }
+    return counts, remarks

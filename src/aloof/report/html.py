@@ -132,7 +132,7 @@ def _batches(frame: Any) -> Iterator[pa.RecordBatch]:
 
 def template(name: str, *styles: str) -> Any:
     """Return a template of this package with its style sheets, the common one first."""
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup, escape
 
     def reason(words: str) -> Markup:
@@ -143,15 +143,22 @@ def template(name: str, *styles: str) -> Any:
         return Markup("<code>{}</code> {}").format(*match.groups())
 
     folder = resources.files("aloof.report") / "templates"
+
+    def read(file: str) -> str:
+        return (folder / file).read_text(encoding="utf-8")
+
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(read),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["reason"] = reason
     # The style sheet and the pictures are ours; everything else is escaped.
     environment.filters["picture"] = Markup
-    sheets = [(folder / s).read_text(encoding="utf-8") for s in ("report.css", *styles)]
-    environment.globals["css"] = Markup("\n".join(sheets))
-    return environment.from_string((folder / name).read_text(encoding="utf-8"))
+    environment.globals["css"] = Markup("\n".join(map(read, ("report.css", *styles))))
+    return environment.get_template(name)
 
 
 def write_page(target: Path, page: str) -> None:

@@ -113,6 +113,8 @@ def test_options_win_over_the_file(experiment: Path, tmp_path: Path) -> None:
         (["--methods", "dp,pear"], "no method 'pear'; did you mean 'peer'"),
         (["--setting", "papr"], "no setting 'papr'; did you mean 'paper'"),
         (["--gamma-l", "a"], "--gamma-l must be a number"),
+        (["--gamma-l", ","], "--gamma-l is empty"),
+        (["--methods", ""], "--methods is empty"),
         (["--gamma-p", "2"], "gamma_p must be a share"),
         (["--seeds", "0"], "seeds must be how many"),
         (["--datasets", "tiny", "--gamma-l", "0.5"], "have 18 anomalies"),
@@ -130,6 +132,14 @@ def test_mistakes_of_the_user_are_one_line(
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("what", ["images", "planning", "text"])
+def test_an_empty_list_runs_nothing_and_writes_nothing(what: str, tmp_path: Path) -> None:
+    result = bench(what, "--methods", ",", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "--methods is empty" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_mistake_in_the_file(experiment: Path) -> None:

@@ -194,6 +194,22 @@ def test_a_batch_is_decoded_once_with_the_gradients_of_twice(
     torch.testing.assert_close(once, gradient())
 
 
+class ConstantSpread(NormedDecoder):
+    """Rows influence each other, and a part of the output depends on nothing."""
+
+    def forward(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
+        mean = super().forward(z)
+        return mean, torch.zeros_like(mean)
+
+
+def test_a_decoder_may_have_a_constant_output() -> None:
+    networks = Architecture(NormedEncoder, ConstantSpread, LATENT)
+    gaussian = Objective("dp", likelihood="gaussian")
+    one = replace(problem([1, 2]), objective=gaussian)
+    [result] = train([data()], [one], networks, config(), device=CPU)
+    assert np.isfinite(result.history["loss"]).all()
+
+
 @pytest.mark.parametrize("separate", [True, False])
 def test_separate_encoder_keeps_anomalies_from_the_first(separate: bool) -> None:
     """The scoring encoder's gradient does not depend on the anomalies' weight."""

@@ -39,7 +39,7 @@ IMAGE_SYSTEMS: tuple[str, ...] = (
     *_HYBRIDS,
 )
 
-# To be raised when the same options lead to other results: splits, kernels, scores.
+# To be raised when the same options lead to other results, beyond rounding: splits, scores.
 _PROTOCOL = 2
 
 # They learn nothing from labels: there is one result, without labelled anomalies.
@@ -223,6 +223,8 @@ def make_image_experiment(options: Mapping[str, Any]) -> ImageExperiment:
             raise ExperimentError(
                 f"There is no method {method!r}{did_you_mean(method, IMAGE_SYSTEMS)}"
             )
+    if not experiment.variants:
+        raise ExperimentError('variants is empty; leave it out, or give [""] for the method.')
     for variant in experiment.variants:
         if variant not in IMAGE_VARIANTS:
             raise ExperimentError(

@@ -112,7 +112,10 @@ def run_images(
             "command": command,
             "experiment": asdict(experiment),
             "settings": {
-                method: asdict(experiment.setting(method))
+                f"{method}, hidden anomalies" if polluted else method: asdict(
+                    experiment.setting(method, polluted=polluted)
+                )
+                for polluted in sorted({gamma_p > 0 for gamma_p in experiment.gamma_p})
                 for method in experiment.methods
                 if method in METHODS
             },

@@ -160,7 +160,7 @@ def _product(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
     """Return a batched product in `dtype`, without a copy where torch can do that."""
     if a.dtype == dtype:
         return torch.bmm(a, b)
-    if a.is_cuda and hasattr(torch.ops.aten.bmm, "dtype"):
+    if a.is_cuda and dtype == torch.float32 and hasattr(torch.ops.aten.bmm, "dtype"):
         return torch.bmm(a, b, out_dtype=dtype)
     return torch.bmm(a, b).to(dtype)
 
@@ -332,18 +332,24 @@ class _Filters:
             n_out //= 4
             found = found.view(members, self.kernel**2, n_in, 4, n_out)
             found = found.permute(0, 3, 1, 2, 4).reshape(members, -1, n_in * n_out)
-            found = _folding(self.size, self.kernel, self.pad, x.device).mT @ found
+            with torch.autocast(x.device.type, enabled=False):
+                found = _folding(self.size, self.kernel, self.pad, x.device).mT @ found
         found = found.reshape(members, self.size, self.size, n_in, n_out)
         return found.permute(0, 4, 3, 1, 2)
 
 
-@cache
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _folding(size: int, kernel: int, pad: int, device: torch.device) -> Tensor:
     """Return which weights of a filter are added up in each corner and tap.
 
     A matrix ``(4 kernel^2, size^2)`` of zeros and ones. It is made once: a step that is
     recorded cannot bring it to the GPU.
     """
+    return _made_folding(size, kernel, pad, device)
+
+
+@cache
+def _made_folding(size: int, kernel: int, pad: int, device: torch.device) -> Tensor:
     offsets = torch.arange(size) - (size - 1) // 2
     corners = torch.arange(2)[:, None]
     met = torch.div(corners + offsets, 2, rounding_mode="floor") + pad

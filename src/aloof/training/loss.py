@@ -233,9 +233,16 @@ class _Held(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         # What made the outputs waits for this: they are inputs here, of no gradient.
-        with parameters_held():
-            (d_z,) = torch.autograd.grad(ctx.outputs, ctx.z, gradients, retain_graph=True)
-        ctx.z = ctx.outputs = None
+        pairs = zip(ctx.outputs, gradients, strict=True)
+        made = [(output, given) for output, given in pairs if output.requires_grad]
+        d_z = None
+        if ctx.needs_input_grad[0] and made:
+            outputs, given = zip(*made, strict=True)
+            with parameters_held():
+                (d_z,) = torch.autograd.grad(
+                    outputs, ctx.z, given, retain_graph=True, allow_unused=True
+                )
+        ctx.z, ctx.outputs = None, ()
         return d_z, *[None for _ in gradients]
 
 

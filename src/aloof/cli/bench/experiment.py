@@ -43,16 +43,21 @@ Records = Annotated[
 ]
 
 
-def names(text: str | None) -> list[str] | None:
-    """Return what stands between commas."""
+def names(option: str, text: str | None) -> list[str] | None:
+    """Return what stands between commas, at least one thing."""
     if text is None:
         return None
-    return [part.strip() for part in text.split(",") if part.strip()]
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise ExperimentError(
+            f"--{option} must be a name, or several with commas; it is empty."
+        )
+    return found
 
 
 def numbers(option: str, text: str | None) -> list[float] | None:
     """Return the numbers that stand between commas."""
-    parts = names(text)
+    parts = names(option, text)
     try:
         return None if parts is None else [float(part) for part in parts]
     except ValueError:

@@ -90,7 +90,7 @@ def images(
         "dataset": dataset,
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),
-        "methods": names(methods),
+        "methods": names("methods", methods),
         "problems": problems,
         "members": members,
         "max_epochs": epochs,

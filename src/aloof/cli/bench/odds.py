@@ -80,9 +80,9 @@ def odds(
     The paper's main table: **aloof bench odds --experiment experiments/odds-main.toml**
     """
     given = {
-        "datasets": names(datasets),
-        "methods": names(methods),
-        "settings": names(setting),
+        "datasets": names("datasets", datasets),
+        "methods": names("methods", methods),
+        "settings": names("setting", setting),
         "seeds": seeds,
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),

@@ -73,7 +73,7 @@ def planning(
     given = {
         "n_worlds": worlds,
         "n_train": train,
-        "methods": names(methods),
+        "methods": names("methods", methods),
         "max_epochs": epochs,
     }
     what, command = make_planning_experiment(chosen(experiment, given)), command_line()

@@ -88,12 +88,12 @@ def text(
     experiments/text-small.toml**
     """
     given = {
-        "methods": names(methods),
+        "methods": names("methods", methods),
         "runs": runs,
         "epochs": epochs,
         "members": members,
     }
-    seen = names(features) or []
+    seen = names("features", features) or []
     if unknown := [name for name in seen if name not in _FEATURES]:
         raise ExperimentError(
             f"--features must be words, embeddings or both; got {unknown[0]!r}."

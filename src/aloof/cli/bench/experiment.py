@@ -49,9 +49,7 @@ def names(option: str, text: str | None) -> list[str] | None:
         return None
     found = [part.strip() for part in text.split(",") if part.strip()]
     if not found:
-        raise ExperimentError(
-            f"--{option} must be a name, or several with commas; it is empty."
-        )
+        raise ExperimentError(f"--{option} is empty: give one, or several with commas between.")
     return found
 
 

@@ -12,7 +12,7 @@ __all__ = ["DEFAULTS", "default_epochs", "default_filters"]
 DEFAULTS: dict[str, Any] = {
     "hidden": (64,),
     "latent_dim": 32,
-    "beta_kl": 0.005,
+    "beta_kl": 0.0005,
     "alpha": 10.0,
     "gamma": 1.0,
     "learning_rate": 1e-3,

@@ -266,7 +266,7 @@ class _Filters:
         Side of a filter.
     doubles
         Whether pixels are doubled first; the filters are then folded into smaller ones for
-        the four corners of a doubled pixel, see `aloof.networks._kernels`.
+        the four corners of a doubled pixel, see `aloof.networks._kernels.convolution`.
     """
 
     size: int

@@ -101,6 +101,33 @@ def test_chunks_hold_every_case_once_and_no_more_members_than_fit() -> None:
     assert not mixed, "baselines are fitted apart from our methods"
 
 
+def test_hybrids_and_their_autoencoder_are_one_chunk() -> None:
+    methods = ("cae", "kde-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad")
+    chunks = list(plan_chunks(ImageExperiment(methods=methods).cases(10), 5, 200))
+    assert [{case.method for case in chunk} for chunk in chunks] == [
+        {"cae", "kde-hybrid", "ssad-hybrid"},
+        {"deep-svdd", "deep-sad"},
+    ]
+
+
+def test_systems_of_a_family_are_what_they_are_alone(
+    stripes: ImageDataset, tmp_path: Path
+) -> None:
+    methods = ["cae", "oc-svm-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad"]
+    options = {"members": 2, "gamma_l": [0.0, 0.1], "baseline_epochs": 2}
+
+    def found(methods: list[str], folder: str) -> dict[tuple[str, int], float]:
+        experiment = make_image_experiment({**options, "methods": methods})
+        records = run_images(experiment, tmp_path / folder, device="cpu", dataset=stripes)
+        return {(record["method"], record["normal"]): record["auroc"] for record in records}
+
+    together = found(methods, "together")
+    for method in methods:
+        alone = found([method], method)
+        assert len(alone) == 3
+        assert alone == pytest.approx({place: together[place] for place in alone}, abs=1e-3)
+
+
 def test_known_systems() -> None:
     assert UNSUPERVISED < set(IMAGE_SYSTEMS)
     assert "ssad-hybrid" in set(IMAGE_SYSTEMS) - UNSUPERVISED

@@ -8,10 +8,11 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from aloof.baselines.images import (
-    IMAGE_METHODS,
+    SHALLOW_METHODS,
+    FittedImages,
+    ImageMethod,
     ImageProblem,
     ShallowMethod,
     fit_image_baselines,
@@ -42,8 +43,16 @@ ImageScores = Callable[[NDArray[np.uint8]], NDArray[np.float64]]
 
 
 def family(method: str) -> str:
-    """Return what can be fitted together: our methods are one family."""
-    return "ours" if method in METHODS else method
+    """Return what can be fitted together.
+
+    Our methods share warm-ups, the CAE and hybrids the autoencoders whose codes they take, Deep
+    SVDD and Deep SAD those that they start from.
+    """
+    if method in METHODS:
+        return "ours"
+    if method.endswith("-hybrid"):
+        return "cae"
+    return "deep-sad" if method == "deep-svdd" else method
 
 
 def fit_cases(
@@ -55,73 +64,66 @@ def fit_cases(
     on_epoch: ProgressCallback | None,
 ) -> list[ImageScores]:
     """Fit cases of one family, and return a function for each that scores images."""
-    precision: Precision = "bfloat16" if device.type == "cuda" else "float32"
-    seeds = [_seeds(case, experiment.members) for case in cases]
-    pixels = torch.from_numpy(data.train)
-    method = cases[0].method
-    if method in METHODS:
-        problems = [
-            Problem(
-                normal=split.normal,
-                anomaly=split.anomaly,
-                seeds=own,
-                objective=experiment.objective(case),
-                rows_per_epoch=_rows_per_epoch(data, case),
-            )
-            for case, split, own in zip(cases, splits, seeds, strict=True)
-        ]
-        return _fit_ours(experiment, cases, problems, pixels, precision, device, on_epoch)
-    schedule = experiment.schedule(method, precision=precision)
-    network = PAPER_NETWORKS[experiment.dataset]
-    problems_ = [
-        ImageProblem(split.normal, own, split.anomaly)
-        for split, own in zip(splits, seeds, strict=True)
+    name = family(cases[0].method)
+    if name == "ours":
+        return _fit_ours(experiment, cases, splits, data, device, on_epoch)
+    if name in SHALLOW_METHODS:
+        pairs = zip(cases, splits, strict=True)
+        return [_shallow(case, split, data) for case, split in pairs]
+    problems = [
+        ImageProblem(split.normal, _seeds(case, experiment.members), split.anomaly)
+        for case, split in zip(cases, splits, strict=True)
     ]
-    name = method.removesuffix("-ill")
-    if name in IMAGE_METHODS:
-        fitted = fit_image_baselines(
-            pixels,
-            problems_,
-            name,
-            network=network,
-            schedule=schedule,
-            device=device,
-            on_epoch=on_epoch,
-        )
-        return [result.score for result in fitted]
-    shallow = cast(ShallowMethod, method.removesuffix("-hybrid"))
-    if method == shallow:
-        return [
-            _raw(shallow, data.train[split.normal], data.train[split.anomaly], own[0])
-            for split, own in zip(splits, seeds, strict=True)
-        ]
-    autoencoders = fit_image_baselines(
-        pixels,
-        [ImageProblem(split.normal, own) for split, own in zip(splits, seeds, strict=True)],
-        "cae",
-        network=network,
-        schedule=schedule,
+    places = list(range(len(cases)))
+    if name == "cae":
+        problems, places = _distinct(problems)
+    fitted = fit_image_baselines(
+        torch.from_numpy(data.train),
+        problems,
+        cast(ImageMethod, name.removesuffix("-ill")),
+        network=PAPER_NETWORKS[experiment.dataset],
+        schedule=experiment.schedule(name, precision=_precision(device)),
         device=device,
         on_epoch=on_epoch,
     )
     return [
-        _hybrid(shallow, cae, data.train[split.normal], data.train[split.anomaly], own[0])
-        for cae, split, own in zip(autoencoders, splits, seeds, strict=True)
+        _hybrid(case, split, data, fitted[place])
+        if case.method.endswith("-hybrid")
+        else fitted[place].score
+        for case, split, place in zip(cases, splits, places, strict=True)
     ]
+
+
+def _distinct(problems: Sequence[ImageProblem]) -> tuple[list[ImageProblem], list[int]]:
+    """Return what there is to learn from normal rows alone, and each problem's place in it."""
+    keys = [(problem.normal.tobytes(), tuple(problem.seeds)) for problem in problems]
+    found = dict(zip(keys, problems, strict=True))
+    order = {key: place for place, key in enumerate(found)}
+    return list(found.values()), [order[key] for key in keys]
 
 
 def _fit_ours(
     experiment: ImageExperiment,
     cases: Sequence[ImageCase],
-    problems: Sequence[Problem],
-    pixels: Tensor,
-    precision: Precision,
+    splits: Sequence[ImageSplit],
+    data: ImageDataset,
     device: torch.device,
     on_epoch: ProgressCallback | None,
 ) -> list[ImageScores]:
+    pixels = torch.from_numpy(data.train)
+    problems = [
+        Problem(
+            normal=split.normal,
+            anomaly=split.anomaly,
+            seeds=_seeds(case, experiment.members),
+            objective=experiment.objective(case),
+            rows_per_epoch=_rows_per_epoch(data, case),
+        )
+        for case, split in zip(cases, splits, strict=True)
+    ]
     groups: dict[TrainingConfig, list[int]] = {}
     for i, case in enumerate(cases):  # methods of one schedule share warm-ups
-        config = experiment.config(case, precision=precision)
+        config = experiment.config(case, precision=_precision(device))
         groups.setdefault(config, []).append(i)
     found: dict[int, ImageScores] = {}
     for config, numbers in groups.items():
@@ -152,20 +154,29 @@ def _ours(ensemble: Any, problem: Problem, device: torch.device) -> ImageScores:
     return scores
 
 
-def _raw(
-    method: ShallowMethod, normal: NDArray[np.uint8], anomaly: NDArray[np.uint8], seed: int
-) -> ImageScores:
-    return lambda images: raw_scores(method, normal, anomaly, images, seed=seed)[None]
+def _shallow(case: ImageCase, split: ImageSplit, data: ImageDataset) -> ImageScores:
+    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+        normal, anomaly = data.train[split.normal], data.train[split.anomaly]
+        method = cast(ShallowMethod, case.method)
+        return raw_scores(method, normal, anomaly, images, seed=_seeds(case, 1)[0])[None]
+
+    return scores
 
 
 def _hybrid(
-    method: ShallowMethod,
-    cae: Any,
-    normal: NDArray[np.uint8],
-    anomaly: NDArray[np.uint8],
-    seed: int,
+    case: ImageCase, split: ImageSplit, data: ImageDataset, autoencoder: FittedImages
 ) -> ImageScores:
-    return lambda images: hybrid_scores(method, cae, normal, anomaly, images, seed=seed)
+    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+        normal, anomaly = data.train[split.normal], data.train[split.anomaly]
+        method = cast(ShallowMethod, case.method.removesuffix("-hybrid"))
+        seed = _seeds(case, 1)[0]
+        return hybrid_scores(method, autoencoder, normal, anomaly, images, seed=seed)
+
+    return scores
+
+
+def _precision(device: torch.device) -> Precision:
+    return "bfloat16" if device.type == "cuda" else "float32"
 
 
 def _seeds(case: ImageCase, members: int) -> list[int]:

@@ -38,21 +38,33 @@ _RECORDS, _MANIFEST = "records.jsonl", "manifest.json"
 def plan_chunks(
     cases: Sequence[ImageCase], members: int, stack: int
 ) -> Iterator[list[ImageCase]]:
-    """Pack cases into chunks with at most `stack` members of each method.
+    """Pack cases into chunks that train at most `stack` members of each method.
 
-    Cases with the same normal class stay together as far as they fit: they share a warm-up.
+    Cases with the same normal class stay together as far as they fit: they share what is
+    trained without labels.
     """
     chunk: list[ImageCase] = []
-    sizes: dict[str, int] = {}
+    trained: dict[str, set[Any]] = {}
     for case in sorted(cases, key=_place):
-        full = sizes.get(case.method, 0) + members > max(stack, members)
+        own = trained.get(_method(case), set()) | {_key(case)}
+        full = members * len(own) > max(stack, members)
         if chunk and (full or family(case.method) != family(chunk[0].method)):
             yield chunk
-            chunk, sizes = [], {}
+            chunk, trained, own = [], {}, {_key(case)}
         chunk.append(case)
-        sizes[case.method] = sizes.get(case.method, 0) + members
+        trained[_method(case)] = own
     if chunk:
         yield chunk
+
+
+def _method(case: ImageCase) -> str:
+    """Return which method trains a case: that of hybrids is the autoencoder."""
+    return "cae" if family(case.method) == "cae" else case.method
+
+
+def _key(case: ImageCase) -> Any:
+    """Return what is trained once: an autoencoder serves all with its normal class."""
+    return case.normal if _method(case) == "cae" and not case.gamma_p else case
 
 
 def run_images(

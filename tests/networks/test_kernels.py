@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 
 import numpy as np
 import pytest
@@ -85,6 +86,18 @@ def test_kernels_compute_what_plain_layers_do(
             torch.testing.assert_close(
                 one, other, rtol=1e-3, atol=2e-4, msg=lambda m, n=name: n + m
             )
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3, 25), (1, 70, 1, 9), (3, 36, 2, 130)])
+def test_filters_are_turned_inside_out(shape: tuple[int, ...]) -> None:
+    from aloof.networks import _kernels
+
+    generator = torch.Generator().manual_seed(0)
+    matrix = torch.randn(shape[0], 7 + prod(shape[1:]), generator=generator).to(DEVICE)
+    x = matrix[:, 7:].view(shape)  # members far apart, as parameters are
+    found = _kernels.inside_out(x, torch.float64)
+    assert found.is_contiguous()
+    assert torch.equal(found, x.permute(0, 3, 2, 1).double())
 
 
 @pytest.mark.parametrize("with_bias", [True, False])

@@ -27,7 +27,7 @@ from torch.nn.functional import (
 )
 
 from aloof.networks.mlp import Linear
-from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
+from aloof.networks.stacked import can_fuse, fused_activation, fused_convolution, fused_stage
 
 __all__ = ["PAPER_NETWORKS", "ConvDecoder", "ConvEncoder", "default_channels"]
 
@@ -110,6 +110,20 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
             0.1 if self.momentum is None else self.momentum,
             self.eps,
         )
+
+    def activated(self, x: Tensor, slope: float) -> Tensor:
+        """Normalise ``(members, n, width)``, and take a leaky ReLU of it."""
+        out, mean, var = fused_activation(
+            x,
+            self.weight,
+            self.bias,
+            statistics=None if self.training else self.running(),
+            eps=self.eps,
+            slope=slope,
+        )
+        if self.training:
+            self.follow(mean, var, x.shape[1])
+        return out
 
     def running(self) -> tuple[Tensor, Tensor]:
         """Return running mean and variance."""
@@ -304,6 +318,8 @@ class _Dense(nn.Module):
         y: Tensor = self.linear(x)
         if self.norm is not None and y.dim() == 2:
             y = self.norm(y)
+        elif self.norm is not None and can_fuse(y):
+            return self.norm.activated(y, self._slope)
         elif self.norm is not None:  # members' features side by side, and back
             members, n, width = y.shape
             y = self.norm(y.transpose(0, 1).reshape(n, members * width))
@@ -341,9 +357,10 @@ def _members_first(x: Tensor, members: int) -> Tensor:
 
 
 def _autocast(x: Tensor) -> Tensor:
-    """Return rows in the dtype that convolutions compute in now."""
+    """Return rows in the dtype that convolutions compute in now, as they lie in memory then."""
     if x.is_cuda and torch.is_autocast_enabled("cuda"):
-        return x.to(torch.get_autocast_dtype("cuda"))
+        dtype = torch.get_autocast_dtype("cuda")
+        return x.to(dtype, memory_format=torch.contiguous_format)
     return x
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["can_fuse", "fused_convolution", "fused_stage", "linear", "parameters_held"]
+__all__ = [
+    "can_fuse",
+    "fused_activation",
+    "fused_convolution",
+    "fused_stage",
+    "linear",
+    "parameters_held",
+]
 
 
 class _Holding(threading.local):
@@ -133,6 +140,34 @@ def fused_stage(
     return out, mean, variance
 
 
+def fused_activation(
+    x: Tensor,
+    gain: Tensor,
+    shift: Tensor,
+    *,
+    statistics: tuple[Tensor, Tensor] | None,
+    eps: float,
+    slope: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return batch normalisation and leaky ReLU of ``(members, n, width)``, and the statistics.
+
+    Parameters
+    ----------
+    x
+        Rows.
+    gain, shift, statistics, eps, slope
+        As in `fused_stage`.
+
+    Returns
+    -------
+    What `fused_stage` does.
+    """
+    out, mean, variance = _Activation.apply(  # type: ignore[no-untyped-call]
+        x.contiguous(), gain, shift, statistics, eps, slope
+    )
+    return out, mean, variance
+
+
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -197,54 +232,149 @@ class _Stage(torch.autograd.Function):
         pool: bool,
         doubles: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        from aloof.networks import _kernels
-
         filters = ctx.filters = _Filters(weight.shape[-1], doubles)
         taps = filters.taps(weight, x.dtype)
         own = gain is not None and statistics is None
         y, total, square = filters.convolve(x, taps, bias, sums=own)
-        mean, variance = torch.zeros_like(bias), torch.ones_like(bias)
-        scale, offset, spread = torch.ones_like(bias), torch.zeros_like(bias), variance
         if own:
-            n_pixels = y[0].numel() // y.shape[-1]
-            mean = total / n_pixels
-            variance = (square / n_pixels - mean * mean).clamp(min=0)
-        elif statistics is not None:
-            mean, variance = (part.clone() for part in statistics)
-        if gain is not None and shift is not None:
-            spread = (variance + eps).rsqrt()
-            scale = gain * spread
-            offset = shift - mean * scale
-        out = _kernels.activate(y, scale, offset, slope=slope, pool=pool)
-        ctx.save_for_backward(x, taps, y, scale, offset, mean, spread)
-        ctx.slope, ctx.pool = slope, pool
-        ctx.normalises, ctx.own = gain is not None, own
-        ctx.mark_non_differentiable(mean, variance)
-        return out, mean, variance
+            statistics = _moments(total, square, y[0].numel() // y.shape[-1])
+        norm = _Norm.of(bias, gain, shift, statistics, eps, own=own)
+        ctx.save_for_backward(x, taps, y, *norm.tensors)
+        return _activated(ctx, y, norm, slope, pool)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        from aloof.networks import _kernels
+        x, taps, y, *tensors = ctx.saved_tensors
+        wants = _learns(ctx, 2)
+        d_y, d_bias, d_gain, d_shift = _activation_gradients(ctx, gradient, y, tensors, wants)
+        d_x, d_weight = _convolution_gradients(ctx, x, taps, d_y)
+        return d_x, d_weight, d_bias, d_gain, d_shift, None, None, None, None, None
 
-        x, taps, y, scale, offset, mean, spread = ctx.saved_tensors
-        gradient = gradient.contiguous()
-        how = {"slope": ctx.slope, "pool": ctx.pool}
-        tilt = level = torch.zeros_like(mean)
-        d_bias = d_gain = d_shift = None
-        if ctx.normalises or _learns(ctx, 2):
-            total, product = _kernels.sum_gradient(y, gradient, scale, offset, **how)
-            d_bias = total
+
+class _Activation(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        gain: Tensor,
+        shift: Tensor,
+        statistics: tuple[Tensor, Tensor] | None,
+        eps: float,
+        slope: float,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        y = x[:, :, None, None]  # an image of one pixel
+        own = statistics is None
+        if own:
+            total = x.sum(1, dtype=torch.float32)
+            square = torch.linalg.vector_norm(x, dim=1, dtype=torch.float32).square()
+            statistics = _moments(total, square, x.shape[1])
+        norm = _Norm.of(gain, gain, shift, statistics, eps, own=own)
+        ctx.save_for_backward(y, *norm.tensors)
+        out, mean, variance = _activated(ctx, y, norm, slope, pool=False)
+        return out.view(x.shape), mean, variance
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        y, *tensors = ctx.saved_tensors
+        gradient = gradient.reshape(y.shape)
+        found = _activation_gradients(ctx, gradient, y, tensors, wants=False)
+        d_y, _no_bias, d_gain, d_shift = found
+        return d_y.flatten(2), d_gain, d_shift, None, None, None
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """What normalisation makes of a value: ``scale * value + offset``, each (members, out).
+
+    Attributes
+    ----------
+    scale, offset
+        Of values.
+    mean, variance, spread
+        Of the statistics; the spread is one over the standard deviation.
+    exists
+        Whether there is normalisation at all.
+    own
+        Whether the statistics are those of the rows, and change with them.
+    """
+
+    scale: Tensor
+    offset: Tensor
+    mean: Tensor
+    variance: Tensor
+    spread: Tensor
+    exists: bool
+    own: bool
+
+    @classmethod
+    def of(
+        cls,
+        like: Tensor,
+        gain: Tensor | None,
+        shift: Tensor | None,
+        statistics: tuple[Tensor, Tensor] | None,
+        eps: float,
+        *,
+        own: bool,
+    ) -> _Norm:
+        """Return what to do; without a gain, nothing."""
+        if gain is None or shift is None or statistics is None:
+            zero, one = torch.zeros_like(like), torch.ones_like(like)
+            return cls(one, zero, zero, one.clone(), one, exists=False, own=False)
+        mean, variance = statistics if own else (part.clone() for part in statistics)
+        spread = (variance + eps).rsqrt()
+        scale = gain * spread
+        return cls(scale, shift - mean * scale, mean, variance, spread, exists=True, own=own)
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return what the gradient needs."""
+        return self.scale, self.offset, self.mean, self.spread
+
+
+def _moments(total: Tensor, square: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return mean and variance from the sum and the sum of squares of `n` values."""
+    mean = total / n
+    return mean, (square / n - mean * mean).clamp(min=0)
+
+
+def _activated(
+    ctx: Any, y: Tensor, norm: _Norm, slope: float, pool: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    from aloof.networks import _kernels
+
+    ctx.slope, ctx.pool, ctx.normalises, ctx.own = slope, pool, norm.exists, norm.own
+    ctx.mark_non_differentiable(norm.mean, norm.variance)
+    out = _kernels.activate(y, norm.scale, norm.offset, slope=slope, pool=pool)
+    return out, norm.mean, norm.variance
+
+
+def _activation_gradients(
+    ctx: Any, gradient: Tensor, y: Tensor, tensors: Sequence[Tensor], wants: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    """Return the gradients of `y`, of a bias in it if wanted, of gain and shift."""
+    from aloof.networks import _kernels
+
+    scale, offset, mean, spread = tensors
+    gradient = gradient.contiguous()
+    how = {"slope": ctx.slope, "pool": ctx.pool}
+    tilt = level = torch.zeros_like(mean)
+    d_bias: Tensor | None = None
+    d_gain: Tensor | None = None
+    d_shift: Tensor | None = None
+    if ctx.normalises or wants:
+        total, product = _kernels.sum_gradient(y, gradient, scale, offset, **how)
+        d_bias = total
         if ctx.normalises:
             d_gain, d_shift = (product - mean * total) * spread, total
             d_bias = scale * total
-        if ctx.own:
-            n_pixels = y[0].numel() // y.shape[-1]
-            tilt = scale * spread * d_gain / n_pixels
-            level = scale * d_shift / n_pixels - tilt * mean
-            d_bias = torch.zeros_like(total)  # the mean takes it away
-        d_y = _kernels.activate_backward(y, gradient, scale, offset, tilt, level, **how)
-        d_x, d_weight = _convolution_gradients(ctx, x, taps, d_y)
-        return d_x, d_weight, d_bias, d_gain, d_shift, None, None, None, None, None
+            if ctx.own:
+                n_pixels = y[0].numel() // y.shape[-1]
+                tilt = scale * spread * d_gain / n_pixels
+                level = d_bias / n_pixels - tilt * mean
+                d_bias = torch.zeros_like(total)  # the mean takes it away
+    d_y = _kernels.activate_backward(y, gradient, scale, offset, tilt, level, **how)
+    return d_y, d_bias, d_gain, d_shift
 
 
 def _convolution_gradients(
@@ -292,13 +422,16 @@ class _Filters:
 
     def taps(self, weight: Tensor, dtype: torch.dtype) -> Tensor:
         """Return weights ``(members, out, in, size, size)`` as ``(members, taps, in, out)``."""
+        from aloof.networks import _kernels
+
         members, n_out, n_in, *_ = weight.shape
-        taps = weight.permute(0, 3, 4, 2, 1).reshape(members, self.size**2, n_in * n_out)
+        filters = weight.flatten(3)
         if self.doubles:
             with torch.autocast(weight.device.type, enabled=False):  # sums, then rounding
-                taps = _folding(self.size, self.kernel, self.pad, weight.device) @ taps
-            taps = taps.view(members, 4, self.kernel**2, n_in, n_out).permute(0, 2, 3, 1, 4)
-        return taps.reshape(members, self.kernel**2, n_in, -1).to(dtype).contiguous()
+                folding = _folding(self.size, self.kernel, self.pad, weight.device)
+                filters = weight.reshape(members, -1, self.size**2) @ folding.mT
+            filters = filters.view(members, n_out, 4 * n_in, -1)
+        return _kernels.inside_out(filters, dtype).view(members, self.kernel**2, n_in, -1)
 
     def convolve(
         self, x: Tensor, taps: Tensor, bias: Tensor, *, sums: bool = False
@@ -314,10 +447,9 @@ class _Filters:
         """Return the gradient of the pixels."""
         from aloof.networks import _kernels
 
-        turned = taps.flip(1).transpose(2, 3).contiguous()
         pad = self.kernel - 1 - self.pad
         return _kernels.convolve(
-            gradient, turned, None, pad=pad, halves=self.doubles, side=self.side
+            gradient, taps, None, pad=pad, halves=self.doubles, side=self.side, turned=True
         )[0]
 
     def weight_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
@@ -328,14 +460,15 @@ class _Filters:
             x, gradient, kernel=self.kernel, pad=self.pad, doubles=self.doubles, side=self.side
         )
         members, _, n_in, n_out = found.shape
-        if self.doubles:
-            n_out //= 4
-            found = found.view(members, self.kernel**2, n_in, 4, n_out)
-            found = found.permute(0, 3, 1, 2, 4).reshape(members, -1, n_in * n_out)
-            with torch.autocast(x.device.type, enabled=False):
-                found = _folding(self.size, self.kernel, self.pad, x.device).mT @ found
-        found = found.reshape(members, self.size, self.size, n_in, n_out)
-        return found.permute(0, 4, 3, 1, 2)
+        if not self.doubles:
+            filters = _kernels.inside_out(found, found.dtype)
+            return filters.view(members, n_out, n_in, self.size, self.size)
+        corners = found.view(members, -1, 4 * n_in, n_out // 4)
+        filters = _kernels.inside_out(corners, found.dtype)
+        with torch.autocast(x.device.type, enabled=False):
+            folding = _folding(self.size, self.kernel, self.pad, x.device)
+            whole: Tensor = filters.view(members, -1, len(folding)) @ folding
+        return whole.view(members, n_out // 4, n_in, self.size, self.size)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -94,9 +95,10 @@ class Batches:
         on_device: dict[int, Tensor] = {}
         self._normal = [self._move(p.normal, on_device) for p in problems]
         self._anomaly = [self._move(p.anomaly, on_device) for p in problems]
+        self._begun: dict[tuple[int, int | None], Iterator[Batch]] = {}
 
     def epoch(self, epoch: int, *, anomaly_interval: int | None) -> Iterator[Batch]:
-        """Yield the batches of an epoch.
+        """Return the batches of an epoch.
 
         Parameters
         ----------
@@ -105,11 +107,25 @@ class Batches:
         anomaly_interval
             Add anomalies to every so many batches; None: to none.
         """
+        begun = self._begun.pop((epoch, anomaly_interval), None)
+        self._begun.clear()
+        return self._drawn(epoch, anomaly_interval) if begun is None else begun
+
+    def begin(self, epoch: int, *, anomaly_interval: int | None) -> None:
+        """Draw an epoch's order and its first batch ahead of time.
+
+        Called before waiting for a GPU, this costs nothing: it is busy with the last epoch.
+        """
+        batches = self._drawn(epoch, anomaly_interval)
+        self._begun[epoch, anomaly_interval] = chain([next(batches)], batches)
+
+    def _drawn(self, epoch: int, anomaly_interval: int | None) -> Iterator[Batch]:
         base = [derive(seed, Stream.EPOCH, epoch) for seed in self._seeds]
         generators = [generator(seed, self._device) for seed in base]
         # Of their own, so that what is lost does not depend on how many anomalies there are.
         losing = [
-            generator(derive(seed, Stream.DROP, epoch), self._device) for seed in self._seeds
+            generator(derive(seed, Stream.DROP, epoch), self._device)
+            for seed in (self._seeds if self._dropped else ())
         ]
         normal = self._shuffle(self._normal, self.n_normal, generators)
         anomaly = (

@@ -321,14 +321,15 @@ class _Run:
         rate = config.rate(epoch)
         learning_rate = torch.tensor(rate, device=self.device)
         beta_kl = self.numbers["beta_kl"] * config.annealing(epoch)
-        interval = config.interval(epoch) if self.problems[0].uses_anomalies else None
         # Sums stay on the device: the host waits once an epoch, not once a step.
         sums = torch.zeros(4, self.ensemble.n_members, device=self.device)
         n_kept = config.n_kept(epoch, self.batches.n_normal)
         with_anomalies = 0
-        for batch in self.batches.epoch(epoch, anomaly_interval=interval):
+        for batch in self.batches.epoch(epoch, anomaly_interval=self._interval(epoch)):
             sums += self.step(batch, beta_kl, learning_rate, n_kept)
             with_anomalies += batch.anomaly_noise is not None
+        if self.device.type == "cuda" and epoch + 1 < config.max_epochs:
+            self.batches.begin(epoch + 1, anomaly_interval=self._interval(epoch + 1))
         total, normal, anomaly, reconstruction = sums.cpu().double().numpy()
         if not np.isfinite(total).all():
             bad = np.flatnonzero(~np.isfinite(total))
@@ -357,6 +358,10 @@ class _Run:
             )
         self.history.append(record)
         return float(record["loss"].mean())
+
+    def _interval(self, epoch: int) -> int | None:
+        """Return how often anomalies join the batches of an epoch; None: never."""
+        return self.config.interval(epoch) if self.problems[0].uses_anomalies else None
 
     def _step(self, batch: Batch, beta_kl: Tensor, rate: Tensor, n_kept: int | None) -> Tensor:
         """Update every member once; return loss, its parts, and reconstruction error."""

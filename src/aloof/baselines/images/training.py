@@ -154,6 +154,8 @@ class _Trainer:
             total = torch.zeros(n_members, device=self._device)
             for batch in self._batches.epoch(epoch, anomaly_interval=None):
                 total += step(batch, nothing, rate, None)
+            if self._device.type == "cuda" and epoch + 1 < len(curve):
+                self._batches.begin(epoch + 1, anomaly_interval=None)
             curve[epoch] = total.cpu().double().numpy() / self._batches.n_steps
             if not np.isfinite(curve[epoch]).all():
                 raise DivergenceError(

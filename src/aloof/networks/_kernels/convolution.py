@@ -39,12 +39,23 @@ def _channel(i, W: tl.constexpr, C: tl.constexpr, FOLDED: tl.constexpr):
 
 
 @triton.jit
+def _weight(
+    tap, i, o,
+    CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr, TURNED: tl.constexpr,
+):  # fmt: skip
+    """Return where a weight lies; turned, the last tap is the first and `out` comes first."""
+    if TURNED:
+        return ((K * K - 1 - tap) * CO + o) * CI + i
+    return (tap * CI + i) * CO + o
+
+
+@triton.jit
 def _convolve(
     x, w, b, y, sums, squares, P,
     H: tl.constexpr, W: tl.constexpr, CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr,
     PAD: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr, BN: tl.constexpr,
     FLAT: tl.constexpr, BIAS: tl.constexpr, SUMS: tl.constexpr, PRECISION: tl.constexpr,
-    FOLDED_X: tl.constexpr, FOLDED_Y: tl.constexpr, SIDE: tl.constexpr,
+    FOLDED_X: tl.constexpr, FOLDED_Y: tl.constexpr, SIDE: tl.constexpr, TURNED: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(2).to(tl.int64)
     p = tl.program_id(0) * BP + tl.arange(0, BP)
@@ -70,7 +81,10 @@ def _convolve(
             at += _channel(i % CI, W, CI, FOLDED_X)[None, :]
             left = tl.load(x + at, mask=inside, other=0.0)
             there = (i < K * K * CI)[:, None] & known[None, :]
-            tap = tl.load(w + i[:, None] * CO + o[None, :], mask=there, other=0.0)
+            where = _weight(
+                (i // CI)[:, None], (i % CI)[:, None], o[None, :], CI, CO, K, TURNED
+            )
+            tap = tl.load(w + where, mask=there, other=0.0)
             total = tl.dot(left, tap, total, input_precision=PRECISION)
     else:
         # One loop over taps and blocks of channels: loads of the next overlap with products.
@@ -98,7 +112,8 @@ def _convolve(
             at += _channel(first, W, CI, FOLDED_X)
             i = tl.arange(0, BC)
             left = tl.load(x + at[:, None] + i[None, :], mask=inside[:, None], other=0.0)
-            where = ((tap_down * K + tap_right) * CI + first + i)[:, None] * CO + o[None, :]
+            number = tap_down * K + tap_right
+            where = _weight(number, (first + i)[:, None], o[None, :], CI, CO, K, TURNED)
             tap = tl.load(w + where, mask=known[None, :], other=0.0)
             total = tl.dot(left, tap, total, input_precision=PRECISION)
     if BIAS:
@@ -183,6 +198,7 @@ def convolve(
     doubles: bool = False,
     halves: bool = False,
     side: int | None = None,
+    turned: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Convolve ``(members, n, h, w, in)``, and add up the result over all pixels if asked.
 
@@ -204,6 +220,9 @@ def convolve(
     side
         Of a folded image, how many of the taps a corner has, in height and width, from the
         first one on in an upper or left corner; the weight of the others is 0. None: all.
+    turned
+        Whether the weight is that of a convolution whose gradient this is: its taps are met
+        from last to first, and it is ``(members, taps, out, in)``.
 
     Returns
     -------
@@ -213,7 +232,7 @@ def convolve(
     members, n, height, width, n_in = x.shape
     if halves:
         height, width, n_in = height // 2, width // 2, 4 * n_in
-    n_out, kernel = weight.shape[-1], round(weight.shape[1] ** 0.5)
+    n_out, kernel = weight.shape[2 if turned else 3], round(weight.shape[1] ** 0.5)
     pixels = n * height * width
     flat = _is_flat(n_in) or (halves and n_in < 32)
     tile, block, depth, warps = _tiling(n_in, n_out // 4 if doubles and side else n_out)
@@ -235,7 +254,7 @@ def convolve(
     _convolve[grid](
         x, weight, x if bias is None else bias, y, parts[0], parts[1], pixels,
         height, width, n_in, n_out, kernel, pad, block, depth,
-        tile, flat, bias is not None, sums, _precision(x), halves, doubles, side,
+        tile, flat, bias is not None, sums, _precision(x), halves, doubles, side, turned,
         num_warps=warps, num_stages=3,
     )  # fmt: skip
     total, square = parts.sum(1)

@@ -1,4 +1,4 @@
-"""The image experiments as tables and a picture: ours, the baselines', the paper's figures."""
+"""The image experiments as tables: ours, the baselines', the paper's figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import ttest_rel
@@ -14,12 +14,8 @@ from scipy.stats import ttest_rel
 from aloof.experiments.image_paper import image_paper_figure
 from aloof.experiments.records import write_text
 from aloof.experiments.table import Grid, to_markdown
-from aloof.report import check_drawing, save_figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-__all__ = ["image_curves", "image_grids", "write_image_results"]
+__all__ = ["image_grids", "write_image_results"]
 
 _PEER = "deep-sad"
 _OURS = ("mml", "dp", "mml-dp")
@@ -83,50 +79,6 @@ def write_image_results(
     writer.writerows(records)
     write_text(folder / "table.csv", text.getvalue())
     return grids
-
-
-def image_curves(records: _Records, path: Path) -> None:
-    """Draw AUROC against the ratio of labelled anomalies, the paper's figures dashed."""
-    check_drawing()
-    save_figure(_curves(records), path)
-
-
-def _curves(records: _Records) -> Figure:
-    from matplotlib.figure import Figure
-
-    dataset = records[0]["dataset"]
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    axes = figure.add_subplot()
-    clean = [r for r in records if not r["gamma_p"] and not r["variant"]]
-    none = [r for r in clean if r["method"] == "vae"]
-    methods = [m for m in dict.fromkeys(r["method"] for r in clean) if m != "vae"]
-    ratios = sorted({r["gamma_l"] for r in clean})
-    for number, method in enumerate(methods):
-        points = []
-        for place, ratio in enumerate(ratios):
-            own = [r for r in clean if r["method"] == method and r["gamma_l"] == ratio]
-            own = own or (none if method in _OURS and ratio == 0 else [])
-            if own:
-                points.append((place, 100 * float(np.mean([r["auroc"] for r in own]))))
-        if points:
-            axes.plot(*zip(*points, strict=True), "o-", color=f"C{number}", label=method)
-        paper = [
-            (place, figures[0])
-            for place, ratio in enumerate(ratios)
-            if (figures := image_paper_figure(dataset, method, ratio, 0.0)) is not None
-        ]
-        if len(paper) > 1:
-            label = f"{method}, the paper"
-            axes.plot(
-                *zip(*paper, strict=True), "--", color=f"C{number}", alpha=0.5, label=label
-            )
-    axes.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
-    axes.set_xlabel("labelled anomalies, ratio")
-    axes.set_ylabel("AUROC (%)")
-    axes.set_title(dataset)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    return figure
 
 
 def _ensembles(

@@ -64,7 +64,8 @@ class _Convolution(nn.Conv2d):
     def forward(self, x: Tensor, size: tuple[int, int] | None = None) -> Tensor:
         """Map ``(n, in, h, w)``, or ``(members, n, h, w, in)`` if the weights are stacked.
 
-        Pixels are first repeated until there are as many as `size` says, if it is given.
+        Pixels are first repeated until there are as many as `size` says, if it is given. The
+        result is ``(n, out, h, w)`` or ``(members, n, out, h, w)``.
         """
         assert self.bias is not None
         if self.weight.dim() == 4:
@@ -73,10 +74,13 @@ class _Convolution(nn.Conv2d):
         x = _autocast(x)
         if can_fuse(x):
             doubles = _doubles(x, size)
+            planar = doubles and self.out_channels < 8
             x = x if doubles else _enlarged(x, size, stacked=True)
-            return fused_convolution(x, self.weight, self.bias, doubles=doubles)
+            y = fused_convolution(x, self.weight, self.bias, doubles=doubles, planar=planar)
+            return y if planar else y.permute(0, 1, 4, 2, 3)
         x = _enlarged(x, size, stacked=True)
-        return _members_first(self.side_by_side(_side_by_side(x)), len(x))
+        y = self.side_by_side(_side_by_side(x))
+        return y.view(len(y), len(x), -1, *y.shape[2:]).transpose(0, 1)
 
     def side_by_side(self, x: Tensor) -> Tensor:
         """Map ``(n, members x in, h, w)``, members' channels side by side."""
@@ -302,7 +306,7 @@ class ConvDecoder(nn.Module):
         y = y.permute(0, 1, 3, 4, 2) if stacked else y
         for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
             y = layer(y, size)
-        return torch.sigmoid(y.permute(0, 1, 4, 2, 3) if stacked else y)
+        return torch.sigmoid(y)
 
 
 class _Dense(nn.Module):

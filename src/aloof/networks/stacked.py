@@ -81,7 +81,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def fused_convolution(
-    x: Tensor, weight: Tensor, bias: Tensor, *, doubles: bool = False
+    x: Tensor, weight: Tensor, bias: Tensor, *, doubles: bool = False, planar: bool = False
 ) -> Tensor:
     """Return the padded convolution of ``(members, n, h, w, in)``.
 
@@ -95,9 +95,12 @@ def fused_convolution(
         ``(members, out)``.
     doubles
         Whether each pixel is first repeated 2x2 times.
+    planar
+        Whether the result is ``(members, n, out, h, w)`` in memory; only of doubled pixels,
+        and for fewer than 8 channels.
     """
     result: Tensor = _Convolution.apply(  # type: ignore[no-untyped-call]
-        x.contiguous(), weight, bias, doubles
+        x.contiguous(), weight, bias, doubles, planar
     )
     return result
 
@@ -202,8 +205,10 @@ def _product(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, doubles: bool) -> Tensor:
-        filters = ctx.filters = _Filters(weight.shape[-1], doubles)
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, doubles: bool, planar: bool
+    ) -> Tensor:
+        filters = ctx.filters = _Filters(weight.shape[-1], doubles, planar)
         taps = filters.taps(weight, x.dtype)
         ctx.save_for_backward(x, taps)
         return filters.convolve(x, taps, bias)[0]
@@ -213,8 +218,11 @@ class _Convolution(torch.autograd.Function):
         gradient = gradient.contiguous()
         x, taps = ctx.saved_tensors
         d_x, d_weight = _convolution_gradients(ctx, x, taps, gradient)
-        d_bias = gradient.sum((1, 2, 3), dtype=torch.float32) if _learns(ctx, 2) else None
-        return d_x, d_weight, d_bias, None
+        d_bias = None
+        if _learns(ctx, 2):
+            pixels = (1, 3, 4) if ctx.filters.planar else (1, 2, 3)
+            d_bias = gradient.sum(pixels, dtype=torch.float32)
+        return d_x, d_weight, d_bias, None, None
 
 
 class _Stage(torch.autograd.Function):
@@ -397,10 +405,13 @@ class _Filters:
     doubles
         Whether pixels are doubled first; the filters are then folded into smaller ones for
         the four corners of a doubled pixel, see `aloof.networks._kernels.convolution`.
+    planar
+        Whether doubled images are ``(channels, height, width)``.
     """
 
     size: int
     doubles: bool
+    planar: bool = False
 
     @property
     def pad(self) -> int:
@@ -440,7 +451,14 @@ class _Filters:
         from aloof.networks import _kernels
 
         return _kernels.convolve(
-            x, taps, bias, pad=self.pad, sums=sums, doubles=self.doubles, side=self.side
+            x,
+            taps,
+            bias,
+            pad=self.pad,
+            sums=sums,
+            doubles=self.doubles,
+            side=self.side,
+            planar=self.planar,
         )
 
     def input_gradient(self, taps: Tensor, gradient: Tensor) -> Tensor:
@@ -449,7 +467,14 @@ class _Filters:
 
         pad = self.kernel - 1 - self.pad
         return _kernels.convolve(
-            gradient, taps, None, pad=pad, halves=self.doubles, side=self.side, turned=True
+            gradient,
+            taps,
+            None,
+            pad=pad,
+            halves=self.doubles,
+            side=self.side,
+            turned=True,
+            planar=self.planar,
         )[0]
 
     def weight_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
@@ -457,7 +482,13 @@ class _Filters:
         from aloof.networks import _kernels
 
         found = _kernels.convolve_weight(
-            x, gradient, kernel=self.kernel, pad=self.pad, doubles=self.doubles, side=self.side
+            x,
+            gradient,
+            kernel=self.kernel,
+            pad=self.pad,
+            doubles=self.doubles,
+            side=self.side,
+            planar=self.planar,
         )
         members, _, n_in, n_out = found.shape
         if not self.doubles:

@@ -21,7 +21,8 @@ from aloof.cli.bench.experiment import (
 )
 from aloof.exceptions import ExperimentError, MissingExtraError
 from aloof.experiments.image_experiment import ImageExperiment, make_image_experiment
-from aloof.experiments.image_results import image_curves, write_image_results
+from aloof.experiments.image_plot import write_image_plot
+from aloof.experiments.image_results import write_image_results
 from aloof.experiments.images import run_images, stored_images
 from aloof.training import EpochReport
 
@@ -109,7 +110,7 @@ def images(
     title = what.title or f"{what.dataset}: labelled anomalies"
     grids = write_image_results(records, folder, title=title, command=command)
     try:
-        image_curves(records, folder / "curves.png")
+        write_image_plot(records, folder / "curves.png")
     except MissingExtraError as error:
         typer.echo(f"The picture was not drawn: {error}", err=True)
     show(grids, records, folder, as_json=as_json)

@@ -22,19 +22,28 @@ from torch import Tensor
 __all__ = ["convolve", "convolve_weight"]
 
 
+# How an image lies in memory; the last two are twice as high and wide as they are addressed.
+_PLAIN, _FOLDED, _PLANAR = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+
+
 @triton.jit
-def _pixel(row, col, W: tl.constexpr, C: tl.constexpr, FOLDED: tl.constexpr):
+def _pixel(row, col, H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, LAYOUT: tl.constexpr):
     """Return where a pixel begins; `row` counts through all images."""
-    if FOLDED:
+    if LAYOUT == _FOLDED:
         return (4 * row * W + 2 * col) * (C // 4)
+    if LAYOUT == _PLANAR:
+        return (row // H * (C // 4) * H + row % H) * 4 * W + 2 * col
     return (row * W + col) * C
 
 
 @triton.jit
-def _channel(i, W: tl.constexpr, C: tl.constexpr, FOLDED: tl.constexpr):
+def _channel(i, H: tl.constexpr, W: tl.constexpr, C: tl.constexpr, LAYOUT: tl.constexpr):
     """Return where a channel lies from there: the lower corners are a large row further."""
-    if FOLDED:
+    if LAYOUT == _FOLDED:
         return i // (C // 2) * (2 * W * (C // 4)) + i % (C // 2)
+    if LAYOUT == _PLANAR:
+        corner = i // (C // 4)
+        return i % (C // 4) * (4 * H * W) + corner // 2 * (2 * W) + corner % 2
     return i
 
 
@@ -55,7 +64,7 @@ def _convolve(
     H: tl.constexpr, W: tl.constexpr, CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr,
     PAD: tl.constexpr, BP: tl.constexpr, BC: tl.constexpr, BN: tl.constexpr,
     FLAT: tl.constexpr, BIAS: tl.constexpr, SUMS: tl.constexpr, PRECISION: tl.constexpr,
-    FOLDED_X: tl.constexpr, FOLDED_Y: tl.constexpr, SIDE: tl.constexpr, TURNED: tl.constexpr,
+    LAYOUT_X: tl.constexpr, LAYOUT_Y: tl.constexpr, SIDE: tl.constexpr, TURNED: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(2).to(tl.int64)
     p = tl.program_id(0) * BP + tl.arange(0, BP)
@@ -77,8 +86,8 @@ def _convolve(
             c = col[:, None] + right[None, :]
             inside = real[:, None] & (i < K * K * CI)[None, :]
             inside = inside & (r >= 0) & (r < H) & (c >= 0) & (c < W)
-            at = _pixel(line[:, None] + down[None, :], c, W, CI, FOLDED_X)
-            at += _channel(i % CI, W, CI, FOLDED_X)[None, :]
+            at = _pixel(line[:, None] + down[None, :], c, H, W, CI, LAYOUT_X)
+            at += _channel(i % CI, H, W, CI, LAYOUT_X)[None, :]
             left = tl.load(x + at, mask=inside, other=0.0)
             there = (i < K * K * CI)[:, None] & known[None, :]
             where = _weight(
@@ -89,17 +98,17 @@ def _convolve(
     else:
         # One loop over taps and blocks of channels: loads of the next overlap with products.
         # A corner of a folded image has SIDE x SIDE of the K x K taps.
-        corners: tl.constexpr = 4 if FOLDED_X and SIDE < K else 1
+        corners: tl.constexpr = 4 if LAYOUT_X != _PLAIN and SIDE < K else 1
         n_blocks: tl.constexpr = CI // corners // BC
         for step in range(corners * SIDE * SIDE * n_blocks):
             tap_down = step // n_blocks % (SIDE * SIDE) // SIDE
             tap_right = step // n_blocks % SIDE
             first = step % n_blocks * BC
-            if SIDE < K and FOLDED_Y:
+            if SIDE < K and LAYOUT_Y != _PLAIN:
                 corner = tl.program_id(1) * BN // (CO // 4)
                 tap_down += corner // 2
                 tap_right += corner % 2
-            if SIDE < K and FOLDED_X:
+            if SIDE < K and LAYOUT_X != _PLAIN:
                 corner = step // (SIDE * SIDE * n_blocks)
                 first += corner * (CI // 4)
                 tap_down += 1 - corner // 2
@@ -108,8 +117,8 @@ def _convolve(
             right = tap_right - PAD
             inside = real & (row + down >= 0) & (row + down < H)
             inside = inside & (col + right >= 0) & (col + right < W)
-            at = _pixel(line + down, col + right, W, CI, FOLDED_X)
-            at += _channel(first, W, CI, FOLDED_X)
+            at = _pixel(line + down, col + right, H, W, CI, LAYOUT_X)
+            at += _channel(first, H, W, CI, LAYOUT_X)
             i = tl.arange(0, BC)
             left = tl.load(x + at[:, None] + i[None, :], mask=inside[:, None], other=0.0)
             number = tap_down * K + tap_right
@@ -117,7 +126,7 @@ def _convolve(
             tap = tl.load(w + where, mask=known[None, :], other=0.0)
             total = tl.dot(left, tap, total, input_precision=PRECISION)
     if BIAS:
-        n_biases: tl.constexpr = CO // 4 if FOLDED_Y else CO
+        n_biases: tl.constexpr = CO // 4 if LAYOUT_Y != _PLAIN else CO
         bias = tl.load(b + member * n_biases + o % n_biases, mask=known, other=0.0)
         total += bias.to(tl.float32)[None, :]
     if SUMS:
@@ -125,8 +134,8 @@ def _convolve(
         place = (tl.program_id(0) * tl.num_programs(2) + member) * CO + o
         tl.store(sums + place, tl.sum(counted, 0), mask=known)
         tl.store(squares + place, tl.sum(counted * counted, 0), mask=known)
-    out = y + member * P * CO + _pixel(line, col, W, CO, FOLDED_Y)[:, None]
-    out += _channel(o, W, CO, FOLDED_Y)[None, :]
+    out = y + member * P * CO + _pixel(line, col, H, W, CO, LAYOUT_Y)[:, None]
+    out += _channel(o, H, W, CO, LAYOUT_Y)[None, :]
     tl.store(out, total.to(y.dtype.element_ty), mask=real[:, None] & known[None, :])
 
 
@@ -135,7 +144,7 @@ def _convolve_weight(
     x, g, out, P, SPAN,
     H: tl.constexpr, W: tl.constexpr, CI: tl.constexpr, CO: tl.constexpr, K: tl.constexpr,
     PAD: tl.constexpr, BP: tl.constexpr, BI: tl.constexpr, BN: tl.constexpr,
-    FLAT: tl.constexpr, PRECISION: tl.constexpr, FOLDED: tl.constexpr, SIDE: tl.constexpr,
+    FLAT: tl.constexpr, PRECISION: tl.constexpr, LAYOUT: tl.constexpr, SIDE: tl.constexpr,
 ):  # fmt: skip
     member = tl.program_id(2).to(tl.int64)
     first = tl.program_id(0) * SPAN
@@ -147,7 +156,7 @@ def _convolve_weight(
     known = o < CO
     x += member * P * CI
     g += member * P * CO
-    at_channel = _channel(o, W, CO, FOLDED)
+    at_channel = _channel(o, H, W, CO, LAYOUT)
     if SIDE < K:  # a corner of a folded image does not have this tap: nothing to add
         corner = (tl.program_id(1) // n_blocks) * BN // (CO // 4)
         below_corner = block * BI // CI // K - corner // 2
@@ -180,7 +189,7 @@ def _convolve_weight(
             at = ((p + below * W + beside) * CI)[:, None] + (i % CI)[None, :]
             left = tl.load(x + at, mask=within[:, None], other=0.0)
         there = real[:, None] & known[None, :]
-        place = _pixel(line, col, W, CO, FOLDED)[:, None] + at_channel[None, :]
+        place = _pixel(line, col, H, W, CO, LAYOUT)[:, None] + at_channel[None, :]
         gradient = tl.load(g + place, mask=there, other=0.0)
         total = tl.dot(tl.trans(left), gradient, total, input_precision=PRECISION)
     place = (tl.program_id(0) * tl.num_programs(2) + member) * K * K * CI + i[:, None]
@@ -199,6 +208,7 @@ def convolve(
     halves: bool = False,
     side: int | None = None,
     turned: bool = False,
+    planar: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Convolve ``(members, n, h, w, in)``, and add up the result over all pixels if asked.
 
@@ -223,13 +233,17 @@ def convolve(
     turned
         Whether the weight is that of a convolution whose gradient this is: its taps are met
         from last to first, and it is ``(members, taps, out, in)``.
+    planar
+        Whether the image twice as high and wide is not folded but ``(channels, height,
+        width)``; it has fewer than 8 channels.
 
     Returns
     -------
     The result ``(members, n, h, w, out)``, and for each member and channel the sum and the
     sum of squares (empty where not asked for).
     """
-    members, n, height, width, n_in = x.shape
+    members, n, *image = x.shape
+    height, width, n_in = [*image[1:], image[0]] if halves and planar else image
     if halves:
         height, width, n_in = height // 2, width // 2, 4 * n_in
     n_out, kernel = weight.shape[2 if turned else 3], round(weight.shape[1] ** 0.5)
@@ -249,12 +263,16 @@ def convolve(
     # Parameters are views of a matrix of all parameters: members lie far apart.
     bias = None if bias is None else bias.contiguous()
     shape = (2 * height, 2 * width, n_out // 4) if doubles else (height, width, n_out)
+    if doubles and planar:
+        shape = (n_out // 4, 2 * height, 2 * width)
+    plain, layout = _PLAIN.value, _PLANAR.value if planar else _FOLDED.value
     y = x.new_empty(members, n, *shape)
     parts = x.new_empty(2, grid[0] if sums else 0, members, n_out, dtype=torch.float32)
     _convolve[grid](
         x, weight, x if bias is None else bias, y, parts[0], parts[1], pixels,
         height, width, n_in, n_out, kernel, pad, block, depth,
-        tile, flat, bias is not None, sums, _precision(x), halves, doubles, side, turned,
+        tile, flat, bias is not None, sums, _precision(x),
+        layout if halves else plain, layout if doubles else plain, side, turned,
         num_warps=warps, num_stages=3,
     )  # fmt: skip
     total, square = parts.sum(1)
@@ -271,10 +289,13 @@ def convolve_weight(
     pad: int,
     doubles: bool = False,
     side: int | None = None,
+    planar: bool = False,
 ) -> Tensor:
     """Return the gradient of `convolve`'s weight, ``(members, taps, in, out)``, float32."""
     members, n, height, width, n_in = x.shape
-    n_out, pixels = gradient.shape[-1] * (4 if doubles else 1), n * height * width
+    pixels = n * height * width
+    n_out = gradient[0].numel() // pixels
+    layout = (_PLANAR.value if planar else _FOLDED.value) if doubles else _PLAIN.value
     if n_out < 16 <= n_in and not doubles:
         # The same product the other way round has the longer sides.
         turned = convolve_weight(gradient, x, kernel=kernel, pad=kernel - 1 - pad)
@@ -294,7 +315,7 @@ def convolve_weight(
     out = x.new_empty(splits, members, kernel**2, n_in, n_out, dtype=torch.float32)
     _convolve_weight[(splits, blocks, members)](
         x, gradient, out, pixels, span, height, width, n_in, n_out, kernel, pad,
-        block, rows, tile, flat, _precision(x), doubles, side,
+        block, rows, tile, flat, _precision(x), layout, side,
         num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return out.sum(0) if splits > 1 else out[0]

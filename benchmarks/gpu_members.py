@@ -12,6 +12,7 @@ product, measured.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import time
 from collections.abc import Callable
@@ -89,6 +90,7 @@ def main() -> None:
             f"{name:16}{'by hand':>8}{1e6 * alone:16.0f}{'':10}{alone / floor:9.1f}", flush=True
         )
         for members in map(int, options.members.split(",")):
+            gc.collect()  # recorded steps refer to themselves
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             step = seconds_per_step(stacked(problem, data, device, members), n_rows) / members

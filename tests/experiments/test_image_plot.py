@@ -19,7 +19,7 @@ def record(method: str, auroc: float, **changes: Any) -> dict[str, Any]:
 
 
 def test_lines_are_means_and_their_names_do_not_overlap() -> None:
-    systems = ["dp", "mml", "deep-sad", "ssad", "classifier"]
+    systems = ["dp", "mml", "deep-sad", "ssad", "classifier", *map(str, range(12))]
     records = [record("vae", 0.5, gamma_l=0.0)]
     for number, method in enumerate(systems):
         for gamma_l in (0.01, 0.1):
@@ -35,6 +35,7 @@ def test_lines_are_means_and_their_names_do_not_overlap() -> None:
     assert set(names) == {"vae", *systems}
     boxes = sorted((names[name] for name in systems), key=lambda box: box.y0)
     assert all(a.y1 <= b.y0 + 1 for a, b in pairwise(boxes))
+    assert boxes[0].y1 > axes.get_window_extent().y0, "none falls below"
 
 
 def test_hidden_anomalies_are_the_axis_where_only_they_vary() -> None:
@@ -42,10 +43,21 @@ def test_hidden_anomalies_are_the_axis_where_only_they_vary() -> None:
     (axes,) = plot_images(records).axes
     assert "hidden" in axes.get_xlabel()
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "0.1"]
+    unlabelled = [record("kde", 0.6, gamma_l=0.0, gamma_p=g) for g in (0.0, 0.1)]
+    (axes,) = plot_images([*records, *unlabelled]).axes
+    assert "hidden" in axes.get_xlabel(), "also beside a method without labels"
     records.append(record("dp", 0.9, gamma_l=0.2))
     (axes,) = plot_images(records).axes
     assert "labelled" in axes.get_xlabel()
     assert [80, 90] in [line.get_ydata().tolist() for line in axes.lines]
+
+
+def test_a_system_that_stopped_early_is_named_at_its_end() -> None:
+    records = [record("dp", 0.7, gamma_l=g) for g in (0.0, 0.01, 0.1)]
+    records += [record("ssad", 0.9, gamma_l=g) for g in (0.0, 0.01)]
+    (axes,) = plot_images(records).axes
+    names = {text.get_text(): text.get_position() for text in axes.texts}
+    assert names["ssad"] == pytest.approx((2.12, 90))
 
 
 def test_one_ratio_has_a_dot_for_each_variant() -> None:

@@ -102,30 +102,59 @@ def test_chunks_hold_every_case_once_and_no_more_members_than_fit() -> None:
 
 
 def test_hybrids_and_their_autoencoder_are_one_chunk() -> None:
-    methods = ("cae", "kde-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad")
-    chunks = list(plan_chunks(ImageExperiment(methods=methods).cases(10), 5, 200))
+    methods = ("cae", "kde-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad", "deep-sad-ill")
+    experiment = ImageExperiment(methods=methods)
+    chunks = list(plan_chunks(experiment.cases(10), 5, 200))
     assert [{case.method for case in chunk} for chunk in chunks] == [
         {"cae", "kde-hybrid", "ssad-hybrid"},
         {"deep-svdd", "deep-sad"},
+        {"deep-sad-ill"},
     ]
+    small = [c for c in plan_chunks(experiment.cases(10), 5, 20) if c[0].method == "cae"]
+    assert [len({case.normal for case in chunk}) for chunk in small] == [4, 4, 2]
+    polluted = replace(experiment, gamma_l=(0.05,), gamma_p=(0.1,), methods=("ssad-hybrid",))
+    sizes = [len(chunk) for chunk in plan_chunks(polluted.cases(10), 5, 20)]
+    assert sizes == [4, 4, 2], "hidden anomalies are another autoencoder's"
 
 
-def test_systems_of_a_family_are_what_they_are_alone(
-    stripes: ImageDataset, tmp_path: Path
-) -> None:
+def test_systems_of_a_family_are_what_they_are_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    train, test = (rng.integers(0, 255, (3 * n, 1, 28, 28)).astype(np.uint8) for n in (30, 20))
+    labels, test_labels = (np.repeat(np.arange(3), n) for n in (30, 20))
+    noise = ImageDataset("fashion-mnist", train, labels, test, test_labels, tuple("abc"), "")
     methods = ["cae", "oc-svm-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad"]
     options = {"members": 2, "gamma_l": [0.0, 0.1], "baseline_epochs": 2}
 
-    def found(methods: list[str], folder: str) -> dict[tuple[str, int], float]:
-        experiment = make_image_experiment({**options, "methods": methods})
-        records = run_images(experiment, tmp_path / folder, device="cpu", dataset=stripes)
+    def found(methods: list[str], folder: str, stack: int) -> dict[tuple[str, int], float]:
+        experiment = make_image_experiment({**options, "methods": methods, "stack": stack})
+        records = run_images(experiment, tmp_path / folder, device="cpu", dataset=noise)
         return {(record["method"], record["normal"]): record["auroc"] for record in records}
 
-    together = found(methods, "together")
+    together = found(methods, "together", 100)
+    assert len({round(auroc, 3) for auroc in together.values()}) > 12, "no two are mistaken"
     for method in methods:
-        alone = found([method], method)
+        alone = found([method], method, 2)  # one problem at a time
         assert len(alone) == 3
-        assert alone == pytest.approx({place: together[place] for place in alone}, abs=1e-3)
+        assert alone == pytest.approx({place: together[place] for place in alone}, abs=2e-3)
+
+
+def test_records_are_written_as_cases_are_scored(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(_: ImageExperiment, cases: list[ImageCase], *__: object) -> list[object]:
+        def score(images: np.ndarray) -> np.ndarray:
+            return images.mean((1, 2, 3))[None]
+
+        def stop(_: np.ndarray) -> np.ndarray:
+            raise KeyboardInterrupt
+
+        return [score] * (len(cases) - 1) + [stop]
+
+    monkeypatch.setattr("aloof.experiments.images.fit_cases", fit)
+    experiment = make_image_experiment({**SMALL, "methods": ["vae"]})
+    with pytest.raises(KeyboardInterrupt):
+        run_images(experiment, tmp_path, device="cpu", dataset=stripes)
+    assert len(stored_images(experiment, tmp_path, dataset=stripes)) == 2
 
 
 def test_known_systems() -> None:

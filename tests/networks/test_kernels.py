@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv
-from aloof.networks.stacked import linear, parameters_held
+from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv, stacked
+from aloof.networks.stacked import (
+    fused_activation,
+    fused_convolution,
+    linear,
+    parameters_held,
+)
 from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
 
@@ -88,6 +94,18 @@ def test_kernels_compute_what_plain_layers_do(
             )
 
 
+@pytest.mark.parametrize(
+    ("shared_memory", "fits"),
+    [(232_448, True), (166_912, True), (101_376, False), (None, False)],
+)
+def test_kernels_are_for_gpus_that_their_tiles_fit_on(
+    monkeypatch: pytest.MonkeyPatch, shared_memory: int | None, fits: bool
+) -> None:
+    known = {} if shared_memory is None else {"shared_memory_per_block_optin": shared_memory}
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(**known))
+    assert stacked._has_room.__wrapped__(torch.device("cuda", 0)) is fits
+
+
 @pytest.mark.parametrize("shape", [(2, 5, 3, 25), (1, 70, 1, 9), (3, 36, 2, 130)])
 def test_filters_are_turned_inside_out(shape: tuple[int, ...]) -> None:
     from aloof.networks import _kernels
@@ -98,6 +116,24 @@ def test_filters_are_turned_inside_out(shape: tuple[int, ...]) -> None:
     found = _kernels.inside_out(x, torch.float64)
     assert found.is_contiguous()
     assert torch.equal(found, x.permute(0, 3, 2, 1).double())
+
+
+def test_dense_layers_far_from_zero_are_normalised() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = (100 + 0.1 * torch.randn(2, 64, 5, generator=generator)).to(DEVICE)
+    one, zero = torch.ones(2, 5, device=DEVICE), torch.zeros(2, 5, device=DEVICE)
+    out, mean, variance = fused_activation(x, one, zero, statistics=None, eps=1e-5, slope=1.0)
+    torch.testing.assert_close(variance, x.var(1, correction=0), rtol=1e-3, atol=0)
+    torch.testing.assert_close(mean, x.mean(1))
+    torch.testing.assert_close(out.std(1, correction=0), one, rtol=1e-2, atol=0)
+
+
+def test_planar_images_have_few_channels_and_doubled_pixels() -> None:
+    x, bias = torch.zeros(1, 1, 4, 4, 3), torch.zeros(1, 8)
+    with pytest.raises(ValueError, match="fewer than 8 channels"):
+        fused_convolution(x, torch.zeros(1, 8, 3, 3, 3), bias, doubles=True, planar=True)
+    with pytest.raises(ValueError, match="doubled pixels"):
+        fused_convolution(x, torch.zeros(1, 2, 3, 3, 3), bias[:, :2], planar=True)
 
 
 @pytest.mark.parametrize("with_bias", [True, False])
@@ -124,9 +160,9 @@ def test_parameters_that_are_held_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
     from aloof.networks import _kernels
 
     calls = []
-    original = _kernels.convolve_weight
+    original = _kernels.Filters.weight_gradient
     monkeypatch.setattr(
-        _kernels, "convolve_weight", lambda *a, **k: calls.append(1) or original(*a, **k)
+        _kernels.Filters, "weight_gradient", lambda *a: calls.append(1) or original(*a)
     )
     monkeypatch.setattr(conv, "can_fuse", lambda _: True)
     x = torch.randn(2, 3, 1, 8, 8, generator=torch.Generator().manual_seed(0))

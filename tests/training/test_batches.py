@@ -64,15 +64,20 @@ def test_draws_depend_on_seed_and_epoch_alone() -> None:
         assert not torch.equal(one.noise, other.noise)
 
 
-@pytest.mark.parametrize("begun", [(4, 2), (4, 1), (3, 2)])
-def test_what_was_begun_ahead_of_time_is_the_same(begun: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("epoch", "interval"), [(4, 2), (4, 1), (3, 2)])
+def test_what_was_begun_ahead_of_time_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, epoch: int, interval: int
+) -> None:
     expected = list(batches(100, 5, [1, 2]).epoch(4, anomaly_interval=2))
-    made = batches(100, 5, [1, 2])
-    made.begin(begun[0], anomaly_interval=begun[1])
+    made, drawn = batches(100, 5, [1, 2]), []
+    original = made._drawn
+    monkeypatch.setattr(made, "_drawn", lambda *a: drawn.append(a) or original(*a))
+    made.begin(epoch, anomaly_interval=interval)
     for one, other in zip(made.epoch(4, anomaly_interval=2), expected, strict=True):
         assert torch.equal(one.rows, other.rows)
         assert torch.equal(one.noise, other.noise)
         assert (one.anomaly_noise is None) == (other.anomaly_noise is None)
+    assert drawn == list(dict.fromkeys([(epoch, interval), (4, 2)])), "nothing is drawn twice"
 
 
 def test_chances_are_even_and_each_member_has_its_own() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 from aloof.experiments.image_paper import image_paper_figure
 from aloof.report import check_drawing, save_figure
@@ -37,8 +38,9 @@ def plot_images(records: _Records) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    labelled, polluted = ({r[name] for r in records} for name in ("gamma_l", "gamma_p"))
-    hidden = len(polluted) > 1 and len(labelled) == 1
+    labelled = {r["gamma_l"] for r in records if r["gamma_l"]}
+    polluted = {r["gamma_p"] for r in records}
+    hidden = len(polluted) > 1 and len(labelled) <= 1
     if not hidden:
         records = [r for r in records if r["gamma_p"] == min(polluted)]
     axis = "gamma_p" if hidden else "gamma_l"
@@ -66,7 +68,8 @@ def _dots(axes: Axes, records: _Records, systems: Sequence[_System]) -> None:
     for height, (method, variant) in zip(heights, systems, strict=True):
         values = _values(records, method, variant)
         colour = _COLOURS.get(method, _PEER)
-        axes.errorbar(np.mean(values), height, xerr=np.std(values), fmt="o", c=colour)
+        spread = np.std(values, ddof=1) if len(values) > 1 else None
+        axes.errorbar(np.mean(values), height, xerr=spread, fmt="o", c=colour)
         figure = image_paper_figure(
             first["dataset"], method, first["gamma_l"], first["gamma_p"], variant
         )
@@ -98,7 +101,7 @@ def _lines(
         colour = _COLOURS.get(method, _PEER)
         axes.plot(*zip(*points, strict=True), "o-", color=colour, ms=4)
         label = (points[-1][1], _label(method, variant), colour)
-        (ends if points[-1][0] == len(ratios) - 1 else alone).append(label)
+        (ends if points[-1][0] else alone).append(label)
         if method in _COLOURS and not variant:
             _paper_line(axes, records[0], method, axis, ratios, colour)
     _names(axes, alone, 0, "right")
@@ -130,15 +133,17 @@ def _paper_line(
 
 
 def _names(axes: Axes, names: list[tuple[float, str, str]], place: int, side: str) -> None:
-    """Write names beside a place, apart from each other."""
+    """Write names beside a place, apart from each other and as near to their values as can be.
+
+    Heights less their number of gaps may not fall: an isotonic regression.
+    """
+    if not names:
+        return
     low, high = axes.get_ylim()
-    gap = (high - low) * 0.042
     wanted = sorted(names)
-    heights = np.array([value for value, *_ in wanted])
-    for _ in range(100):  # neighbours that are too close move apart
-        close = np.maximum(gap - np.diff(heights), 0) / 2
-        heights[:-1] -= close
-        heights[1:] += close
+    gaps = (high - low) * 0.042 * np.arange(len(wanted))
+    heights = isotonic_regression([value for value, *_ in wanted] - gaps) + gaps
+    axes.set_ylim(min(low, heights[0]), max(high, heights[-1]))
     offset = 0.12 if side == "left" else -0.12
     for height, (_, name, colour) in zip(heights, wanted, strict=True):
         axes.text(place + offset, height, name, color=colour, ha=side, va="center", fontsize=8)

@@ -2,7 +2,7 @@
 
 A case is (normal class, anomaly class, method, ratio). Cases are packed into chunks that fit
 the device; within a chunk everything with the same normal class and seed shares one warm-up.
-Records are written when a chunk ends, so that stopping loses at most one chunk.
+Records are written as cases are scored, so that stopping loses at most one chunk.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,10 @@ def _method(case: ImageCase) -> str:
 
 
 def _key(case: ImageCase) -> Any:
-    """Return what is trained once: an autoencoder serves all with its normal class."""
-    return case.normal if _method(case) == "cae" and not case.gamma_p else case
+    """Return what is trained once: an autoencoder serves all with its normal rows."""
+    if _method(case) != "cae":
+        return case
+    return replace(case, method="cae") if case.gamma_p else (case.normal, case.seed)
 
 
 def run_images(
@@ -116,9 +118,9 @@ def run_images(
     for chunk in plan_chunks(todo, experiment.members, experiment.stack):
         if on_chunk is not None:
             on_chunk(done, len(cases), _describe(chunk))
-        records = _run_chunk(experiment, chunk, data, place, on_epoch)
-        append_lines(path, records)
-        found |= _latest(records)
+        for record in _run_chunk(experiment, chunk, data, place, on_epoch):
+            append_lines(path, [record])
+            found |= _latest([record])
         done += len(chunk)
         manifest = {
             "command": command,
@@ -184,12 +186,12 @@ def _run_chunk(
     data: ImageDataset,
     device: torch.device,
     on_epoch: ProgressCallback | None,
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
+    """Train all cases of a chunk, then yield the record of each as it is scored."""
     started = time.monotonic()
     splits = [_split(case, data) for case in cases]
     scores = fit_cases(experiment, cases, splits, data, device, on_epoch)
     trained = (time.monotonic() - started) / len(cases)
-    records = []
     for case, split, score in zip(cases, splits, scores, strict=True):
         held = np.concatenate([split.held_normal, split.held_anomaly])
         started = time.monotonic()
@@ -198,24 +200,22 @@ def _run_chunk(
         seconds = trained + time.monotonic() - started
         is_test, n = data.test_labels != case.normal, len(data.test)
         is_held = np.arange(len(held)) >= len(split.held_normal)
-        records.append(
-            {
-                **asdict(case),
-                **_measures(found[:, :n], is_test, ""),
-                "member_auroc": [float(roc_auc_score(is_test, own)) for own in found[:, :n]],
-                **_measures(found[:, n:], is_held, "validation_"),
-                "n_normal": len(split.normal),
-                "n_labelled": len(split.anomaly),
-                "n_hidden": split.n_hidden,
-                "members": len(found),
-                "seconds": seconds,
-                "stacked": len(cases),
-                "device": _device_name(device),
-                "identity": experiment.identity(case, data.sha256),
-                "finished": _now(),
-            }
-        )
-    return [jsonable(record) for record in records]
+        record = {
+            **asdict(case),
+            **_measures(found[:, :n], is_test, ""),
+            "member_auroc": [float(roc_auc_score(is_test, own)) for own in found[:, :n]],
+            **_measures(found[:, n:], is_held, "validation_"),
+            "n_normal": len(split.normal),
+            "n_labelled": len(split.anomaly),
+            "n_hidden": split.n_hidden,
+            "members": len(found),
+            "seconds": seconds,
+            "stacked": len(cases),
+            "device": _device_name(device),
+            "identity": experiment.identity(case, data.sha256),
+            "finished": _now(),
+        }
+        yield jsonable(record)
 
 
 def _measures(

@@ -79,8 +79,8 @@ class _Convolution(nn.Conv2d):
             y = fused_convolution(x, self.weight, self.bias, doubles=doubles, planar=planar)
             return y if planar else y.permute(0, 1, 4, 2, 3)
         x = _enlarged(x, size, stacked=True)
-        y = self.side_by_side(_side_by_side(x))
-        return y.view(len(y), len(x), -1, *y.shape[2:]).transpose(0, 1)
+        y = _members_first(self.side_by_side(_side_by_side(x)), len(x))
+        return y.permute(0, 1, 4, 2, 3)
 
     def side_by_side(self, x: Tensor) -> Tensor:
         """Map ``(n, members x in, h, w)``, members' channels side by side."""

@@ -22,6 +22,9 @@ __all__ = [
     "parameters_held",
 ]
 
+# Bytes that the largest tile takes, three of them loaded at a time.
+_SHARED_MEMORY = 160_000
+
 
 class _Holding(threading.local):
     """Whether this thread wants no gradient of parameters."""
@@ -51,12 +54,16 @@ def _learns(ctx: Any, number: int) -> bool:
 
 
 def can_fuse(x: Tensor) -> bool:
-    """Whether there are kernels for such rows."""
-    return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and _has_triton()
+    """Whether there are kernels for such rows, on such a GPU."""
+    return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and _has_room(x.device)
 
 
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+@cache
+def _has_room(device: torch.device) -> bool:
+    """Whether the tiles of the kernels fit on a GPU: an A100 and larger, no consumer's card."""
+    found = torch.cuda.get_device_properties(device)
+    room = getattr(found, "shared_memory_per_block_optin", 0)
+    return find_spec("triton") is not None and room >= _SHARED_MEMORY
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -99,6 +106,10 @@ def fused_convolution(
         Whether the result is ``(members, n, out, h, w)`` in memory; only of doubled pixels,
         and for fewer than 8 channels.
     """
+    if planar and not (doubles and weight.shape[1] < 8):
+        raise ValueError(
+            "Planar images are made of doubled pixels, with fewer than 8 channels."
+        )
     result: Tensor = _Convolution.apply(  # type: ignore[no-untyped-call]
         x.contiguous(), weight, bias, doubles, planar
     )
@@ -165,10 +176,11 @@ def fused_activation(
     -------
     What `fused_stage` does.
     """
+    pixels = x.contiguous()[:, :, None, None]  # images of one pixel
     out, mean, variance = _Activation.apply(  # type: ignore[no-untyped-call]
-        x.contiguous(), gain, shift, statistics, eps, slope
+        pixels, gain, shift, statistics, eps, slope
     )
-    return out, mean, variance
+    return out.flatten(2), mean, variance
 
 
 class _Linear(torch.autograd.Function):
@@ -208,7 +220,9 @@ class _Convolution(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, doubles: bool, planar: bool
     ) -> Tensor:
-        filters = ctx.filters = _Filters(weight.shape[-1], doubles, planar)
+        from aloof.networks import _kernels
+
+        filters = ctx.filters = _kernels.Filters(weight.shape[-1], doubles, planar)
         taps = filters.taps(weight, x.dtype)
         ctx.save_for_backward(x, taps)
         return filters.convolve(x, taps, bias)[0]
@@ -240,7 +254,9 @@ class _Stage(torch.autograd.Function):
         pool: bool,
         doubles: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        filters = ctx.filters = _Filters(weight.shape[-1], doubles)
+        from aloof.networks import _kernels
+
+        filters = ctx.filters = _kernels.Filters(weight.shape[-1], doubles)
         taps = filters.taps(weight, x.dtype)
         own = gain is not None and statistics is None
         y, total, square = filters.convolve(x, taps, bias, sums=own)
@@ -263,31 +279,29 @@ class _Activation(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        x: Tensor,
+        y: Tensor,
         gain: Tensor,
         shift: Tensor,
         statistics: tuple[Tensor, Tensor] | None,
         eps: float,
         slope: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        y = x[:, :, None, None]  # an image of one pixel
         own = statistics is None
         if own:
-            total = x.sum(1, dtype=torch.float32)
-            square = torch.linalg.vector_norm(x, dim=1, dtype=torch.float32).square()
-            statistics = _moments(total, square, x.shape[1])
+            rows = y.flatten(2)
+            mean = rows.mean(1, dtype=torch.float32)
+            spread = torch.linalg.vector_norm(rows - mean.unsqueeze(1), dim=1)
+            statistics = mean, spread.square() / rows.shape[1]
         norm = _Norm.of(gain, gain, shift, statistics, eps, own=own)
         ctx.save_for_backward(y, *norm.tensors)
-        out, mean, variance = _activated(ctx, y, norm, slope, pool=False)
-        return out.view(x.shape), mean, variance
+        return _activated(ctx, y, norm, slope, pool=False)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         y, *tensors = ctx.saved_tensors
-        gradient = gradient.reshape(y.shape)
         found = _activation_gradients(ctx, gradient, y, tensors, wants=False)
         d_y, _no_bias, d_gain, d_shift = found
-        return d_y.flatten(2), d_gain, d_shift, None, None, None
+        return d_y, d_gain, d_shift, None, None, None
 
 
 @dataclass(frozen=True)
@@ -388,135 +402,7 @@ def _activation_gradients(
 def _convolution_gradients(
     ctx: Any, x: Tensor, taps: Tensor, gradient: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
-    filters: _Filters = ctx.filters
+    filters = ctx.filters
     d_x = filters.input_gradient(taps, gradient) if ctx.needs_input_grad[0] else None
     d_weight = filters.weight_gradient(x, gradient) if _learns(ctx, 1) else None
     return d_x, d_weight
-
-
-@dataclass(frozen=True)
-class _Filters:
-    """Which pixels the filters of a convolution meet.
-
-    Attributes
-    ----------
-    size
-        Side of a filter.
-    doubles
-        Whether pixels are doubled first; the filters are then folded into smaller ones for
-        the four corners of a doubled pixel, see `aloof.networks._kernels.convolution`.
-    planar
-        Whether doubled images are ``(channels, height, width)``.
-    """
-
-    size: int
-    doubles: bool
-    planar: bool = False
-
-    @property
-    def pad(self) -> int:
-        """Return how many pixels above and to the left are met."""
-        pad = (self.size - 1) // 2
-        return (pad + 1) // 2 if self.doubles else pad
-
-    @property
-    def kernel(self) -> int:
-        """Return the side of the filters that pixels are multiplied with."""
-        if not self.doubles:
-            return self.size
-        return (self.size - (self.size - 1) // 2) // 2 + self.pad + 1
-
-    @property
-    def side(self) -> int | None:
-        """Return how many taps a corner has in height and width, if it has not all."""
-        return self.kernel - 1 if self.doubles and self.size % 4 == 3 else None
-
-    def taps(self, weight: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return weights ``(members, out, in, size, size)`` as ``(members, taps, in, out)``."""
-        from aloof.networks import _kernels
-
-        members, n_out, n_in, *_ = weight.shape
-        filters = weight.flatten(3)
-        if self.doubles:
-            with torch.autocast(weight.device.type, enabled=False):  # sums, then rounding
-                folding = _folding(self.size, self.kernel, self.pad, weight.device)
-                filters = weight.reshape(members, -1, self.size**2) @ folding.mT
-            filters = filters.view(members, n_out, 4 * n_in, -1)
-        return _kernels.inside_out(filters, dtype).view(members, self.kernel**2, n_in, -1)
-
-    def convolve(
-        self, x: Tensor, taps: Tensor, bias: Tensor, *, sums: bool = False
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `aloof.networks._kernels.convolve` does."""
-        from aloof.networks import _kernels
-
-        return _kernels.convolve(
-            x,
-            taps,
-            bias,
-            pad=self.pad,
-            sums=sums,
-            doubles=self.doubles,
-            side=self.side,
-            planar=self.planar,
-        )
-
-    def input_gradient(self, taps: Tensor, gradient: Tensor) -> Tensor:
-        """Return the gradient of the pixels."""
-        from aloof.networks import _kernels
-
-        pad = self.kernel - 1 - self.pad
-        return _kernels.convolve(
-            gradient,
-            taps,
-            None,
-            pad=pad,
-            halves=self.doubles,
-            side=self.side,
-            turned=True,
-            planar=self.planar,
-        )[0]
-
-    def weight_gradient(self, x: Tensor, gradient: Tensor) -> Tensor:
-        """Return the gradient of the weights."""
-        from aloof.networks import _kernels
-
-        found = _kernels.convolve_weight(
-            x,
-            gradient,
-            kernel=self.kernel,
-            pad=self.pad,
-            doubles=self.doubles,
-            side=self.side,
-            planar=self.planar,
-        )
-        members, _, n_in, n_out = found.shape
-        if not self.doubles:
-            filters = _kernels.inside_out(found, found.dtype)
-            return filters.view(members, n_out, n_in, self.size, self.size)
-        corners = found.view(members, -1, 4 * n_in, n_out // 4)
-        filters = _kernels.inside_out(corners, found.dtype)
-        with torch.autocast(x.device.type, enabled=False):
-            folding = _folding(self.size, self.kernel, self.pad, x.device)
-            whole: Tensor = filters.view(members, -1, len(folding)) @ folding
-        return whole.view(members, n_out // 4, n_in, self.size, self.size)
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _folding(size: int, kernel: int, pad: int, device: torch.device) -> Tensor:
-    """Return which weights of a filter are added up in each corner and tap.
-
-    A matrix ``(4 kernel^2, size^2)`` of zeros and ones. It is made once: a step that is
-    recorded cannot bring it to the GPU.
-    """
-    return _made_folding(size, kernel, pad, device)
-
-
-@cache
-def _made_folding(size: int, kernel: int, pad: int, device: torch.device) -> Tensor:
-    offsets = torch.arange(size) - (size - 1) // 2
-    corners = torch.arange(2)[:, None]
-    met = torch.div(corners + offsets, 2, rounding_mode="floor") + pad
-    side = (met[:, None] == torch.arange(kernel)[:, None]).float()
-    both = torch.einsum("atd,bse->abtsde", side, side)
-    return both.reshape(4 * kernel**2, size**2).to(device)

@@ -108,7 +108,7 @@ class Batches:
             Add anomalies to every so many batches; None: to none.
         """
         begun = self._begun.pop((epoch, anomaly_interval), None)
-        self._begun.clear()
+        self.forget()
         return self._drawn(epoch, anomaly_interval) if begun is None else begun
 
     def begin(self, epoch: int, *, anomaly_interval: int | None) -> None:
@@ -116,8 +116,13 @@ class Batches:
 
         Called before waiting for a GPU, this costs nothing: it is busy with the last epoch.
         """
+        self.forget()
         batches = self._drawn(epoch, anomaly_interval)
         self._begun[epoch, anomaly_interval] = chain([next(batches)], batches)
+
+    def forget(self) -> None:
+        """Drop what was begun: it holds memory, and will not come."""
+        self._begun.clear()
 
     def _drawn(self, epoch: int, anomaly_interval: int | None) -> Iterator[Batch]:
         base = [derive(seed, Stream.EPOCH, epoch) for seed in self._seeds]

@@ -301,6 +301,7 @@ class _Run:
         if path is not None and epoch > first:
             write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
         self.step = self._step  # what was recorded holds memory
+        self.batches.forget()
         return self._results(epoch)
 
     def state_of(self, problem: Problem) -> dict[str, Tensor]:

@@ -10,13 +10,6 @@ which is how it is tested.
 
 from aloof.networks._kernels.activation import activate, activate_backward, sum_gradient
 from aloof.networks._kernels.axes import inside_out
-from aloof.networks._kernels.convolution import convolve, convolve_weight
+from aloof.networks._kernels.filters import Filters
 
-__all__ = [
-    "activate",
-    "activate_backward",
-    "convolve",
-    "convolve_weight",
-    "inside_out",
-    "sum_gradient",
-]
+__all__ = ["Filters", "activate", "activate_backward", "inside_out", "sum_gradient"]

@@ -239,8 +239,8 @@ def convolve(
 
     Returns
     -------
-    The result ``(members, n, h, w, out)``, and for each member and channel the sum and the
-    sum of squares (empty where not asked for).
+    The result ``(members, n, h, w, out)``, the larger image where it doubles; and for each
+    member and channel the sum and the sum of squares (empty where not asked for).
     """
     members, n, *image = x.shape
     height, width, n_in = [*image[1:], image[0]] if halves and planar else image

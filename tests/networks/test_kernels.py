@@ -103,7 +103,7 @@ def test_kernels_are_for_gpus_that_their_tiles_fit_on(
 ) -> None:
     known = {} if shared_memory is None else {"shared_memory_per_block_optin": shared_memory}
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(**known))
-    assert stacked._has_room.__wrapped__(torch.device("cuda", 0)) is fits
+    assert stacked._has_room(torch.device("cuda", 0)) is fits
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 3, 25), (1, 70, 1, 9), (3, 36, 2, 130)])

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -58,12 +57,12 @@ def can_fuse(x: Tensor) -> bool:
     return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and _has_room(x.device)
 
 
-@cache
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _has_room(device: torch.device) -> bool:
     """Whether the tiles of the kernels fit on a GPU: an A100 and larger, no consumer's card."""
     found = torch.cuda.get_device_properties(device)
-    room = getattr(found, "shared_memory_per_block_optin", 0)
-    return find_spec("triton") is not None and room >= _SHARED_MEMORY
+    room: int = getattr(found, "shared_memory_per_block_optin", 0)
+    return room >= _SHARED_MEMORY and find_spec("triton") is not None
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -54,19 +54,21 @@ def run(
     return results, list(gradients), [b.clone() for b in stack.buffers.values()]
 
 
-@pytest.mark.parametrize("training", [True, False])
+SHAPES: list[tuple[tuple[int, int, int], dict[str, object]]] = [
+    ((1, 8, 8), {"channels": (4, 16)}),
+    ((1, 8, 8), {"channels": (16, 4), "kernel": 4, "slope": 0.0, "normalise": False}),
+    ((3, 10, 9), {"channels": (16, 32), "hidden": ()}),
+    ((2, 7, 7), {"channels": (16,), "kernel": 3}),
+    ((1, 8, 8), {"channels": (16, 32), "hidden": ()}),
+    ((3, 8, 12), {"channels": (16, 32), "hidden": (), "kernel": 3}),
+    ((1, 8, 8), {"channels": (32, 16), "hidden": (), "kernel": 3}),  # corners, two by two
+    ((16, 4, 4), {"channels": (16,), "hidden": (), "kernel": 7}),
+]
+
+
 @pytest.mark.parametrize(
-    ("shape", "options"),
-    [
-        ((1, 8, 8), {"channels": (4, 16)}),
-        ((3, 10, 9), {"channels": (16, 32), "hidden": ()}),
-        ((1, 8, 8), {"channels": (16, 4), "kernel": 4, "slope": 0.0, "normalise": False}),
-        ((2, 7, 7), {"channels": (16,), "kernel": 3}),
-        ((1, 8, 8), {"channels": (16, 32), "hidden": ()}),
-        ((3, 8, 12), {"channels": (16, 32), "hidden": (), "kernel": 3}),
-        ((1, 8, 8), {"channels": (32, 16), "hidden": (), "kernel": 3}),  # corners, two by two
-        ((16, 4, 4), {"channels": (16,), "hidden": (), "kernel": 7}),
-    ],
+    ("shape", "options", "training"),
+    [*((*each, True) for each in SHAPES), *((*each, False) for each in SHAPES[:2])],
 )
 @pytest.mark.parametrize("network", [ConvEncoder, ConvDecoder])
 def test_kernels_compute_what_plain_layers_do(

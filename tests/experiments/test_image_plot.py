@@ -46,6 +46,11 @@ def test_hidden_anomalies_are_the_axis_where_only_they_vary() -> None:
     unlabelled = [record("kde", 0.6, gamma_l=0.0, gamma_p=g) for g in (0.0, 0.1)]
     (axes,) = plot_images([*records, *unlabelled]).axes
     assert "hidden" in axes.get_xlabel(), "also beside a method without labels"
+    records = [{**r, "gamma_l": r["gamma_l"] and 0.05} for r in [*unlabelled, *records]]
+    (axes,) = plot_images(records).axes
+    drawn = [line.get_ydata().tolist() for line in axes.lines]
+    assert [79.1, 75.2] in drawn, "the paper's, with five percent of labels"
+    records = [r for r in records if r["method"] == "dp"]
     records.append(record("dp", 0.9, gamma_l=0.2))
     (axes,) = plot_images(records).axes
     assert "labelled" in axes.get_xlabel()

@@ -24,6 +24,7 @@ __all__ = [
     "ImageCase",
     "ImageExperiment",
     "make_image_experiment",
+    "system_label",
 ]
 
 _HYBRIDS = tuple(f"{name}-hybrid" for name in SHALLOW_METHODS)
@@ -85,6 +86,11 @@ class ImageCase:
     gamma_p: float
     seed: int
     variant: str = ""
+
+
+def system_label(method: str, variant: str) -> str:
+    """Return what a method or a variant of it is called in tables and pictures."""
+    return f"{method} ({variant})" if variant else method
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from aloof.experiments.image_experiment import system_label
 from aloof.experiments.image_paper import image_paper_figure
 from aloof.report import check_drawing, save_figure
+from aloof.training import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +77,7 @@ def _dots(axes: Axes, records: _Records, systems: Sequence[_System]) -> None:
         )
         if figure is not None:
             axes.plot(figure[0], height - 0.25, "D", ms=4, mfc="white", c=_PEER)
-    axes.set_yticks(heights, [_label(*system) for system in systems])
+    axes.set_yticks(heights, [system_label(*system) for system in systems])
     axes.set_ylim(0.4, len(systems) + 0.6)
     axes.set_xlabel("AUROC (%); diamonds: the paper")
     axes.grid(alpha=0.25, axis="x")
@@ -93,43 +95,28 @@ def _lines(
     ends: list[tuple[float, str, str]] = []
     for method, variant in systems:
         means = [_mean(records, method, variant, axis, ratio) for ratio in ratios]
-        if axis == "gamma_l" and means[0] is None and method in ("mml", "dp", "mml-dp"):
-            means[0] = _mean(
-                records, "vae", "", axis, ratios[0]
-            )  # what they are without labels
+        if axis == "gamma_l" and means[0] is None and method in METHODS:
+            means[0] = _mean(records, "vae", "", axis, ratios[0])  # what it is without labels
         points = [(place, mean) for place, mean in enumerate(means) if mean is not None]
         colour = _COLOURS.get(method, _PEER)
         axes.plot(*zip(*points, strict=True), "o-", color=colour, ms=4)
-        label = (points[-1][1], _label(method, variant), colour)
+        label = (points[-1][1], system_label(method, variant), colour)
         (ends if points[-1][0] else alone).append(label)
         if method in _COLOURS and not variant:
-            _paper_line(axes, records[0], method, axis, ratios, colour)
+            gammas = {name: max(r[name] for r in records) for name in ("gamma_l", "gamma_p")}
+            printed = [
+                image_paper_figure(records[0]["dataset"], method, **{**gammas, axis: ratio})
+                for ratio in ratios
+            ]
+            paper = [(place, figure[0]) for place, figure in enumerate(printed) if figure]
+            if len(paper) > 1:
+                axes.plot(*zip(*paper, strict=True), "--", color=colour, alpha=0.5, lw=1)
     _names(axes, alone, 0, "right")
     _names(axes, ends, len(ratios) - 1, "left")
     axes.set_xlim(-1.1 if alone else -0.2, len(ratios) - 0.1)
     axes.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
     axes.set_ylabel("AUROC (%)")
     axes.grid(alpha=0.25)
-
-
-def _paper_line(
-    axes: Axes,
-    record: Mapping[str, Any],
-    method: str,
-    axis: str,
-    ratios: Sequence[float],
-    colour: str,
-) -> None:
-    points = []
-    for place, ratio in enumerate(ratios):
-        gammas = {"gamma_l": record["gamma_l"], "gamma_p": record["gamma_p"], axis: ratio}
-        figure = image_paper_figure(
-            record["dataset"], method, gammas["gamma_l"], gammas["gamma_p"]
-        )
-        if figure is not None:
-            points.append((place, figure[0]))
-    if len(points) > 1:
-        axes.plot(*zip(*points, strict=True), "--", color=colour, alpha=0.5, lw=1)
 
 
 def _names(axes: Axes, names: list[tuple[float, str, str]], place: int, side: str) -> None:
@@ -160,7 +147,3 @@ def _mean(
 ) -> float | None:
     values = _values([r for r in records if r[axis] == ratio], method, variant)
     return float(np.mean(values)) if values else None
-
-
-def _label(method: str, variant: str) -> str:
-    return f"{method} ({variant})" if variant else method

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_rel
 
+from aloof.experiments.image_experiment import system_label
 from aloof.experiments.image_paper import image_paper_figure
 from aloof.experiments.records import write_text
 from aloof.experiments.table import Grid, to_markdown
@@ -46,12 +47,12 @@ def image_grids(records: _Records) -> list[Grid]:
     rows = []
     for method, variant in systems:
         own = [groups.get((method, variant, *condition), []) for condition in conditions]
-        rows.append((_label(method, variant), *(_text(_values(group)) for group in own)))
+        rows.append((system_label(method, variant), *(_text(_values(group)) for group in own)))
         figures = [
             image_paper_figure(dataset, method, gl, gp, variant) for gp, gl in conditions
         ]
         if any(figures):
-            label = f"{_label(method, variant)}, the paper"
+            label = f"{system_label(method, variant)}, the paper"
             rows.append((label, *(_figure(figure) for figure in figures)))
     grids = [
         Grid(f"{dataset}: AUROC", ("", *columns), tuple(rows), notes=tuple(notes)),
@@ -102,7 +103,7 @@ def _ensembles(
             one, all_ = np.mean(alone or [np.nan]), np.mean(together or [np.nan])
             cells.append(f"{one:.1f} -> {all_:.1f}" if own else "")
         if any(cells):
-            rows.append((_label(method, variant), *cells))
+            rows.append((system_label(method, variant), *cells))
     if not rows:
         return None
     members = max(r["members"] for group in groups.values() for r in group)
@@ -147,10 +148,6 @@ def _t_tests(
 
 def _condition(gamma_p: float, gamma_l: float) -> str:
     return f"{gamma_l:g}" if not gamma_p else f"{gamma_l:g}, hidden {gamma_p:g}"
-
-
-def _label(method: str, variant: str) -> str:
-    return f"{method} ({variant})" if variant else method
 
 
 def _values(group: _Records) -> list[float]:

@@ -74,9 +74,6 @@ def fit_cases(
         ImageProblem(split.normal, _seeds(case, experiment.members), split.anomaly)
         for case, split in zip(cases, splits, strict=True)
     ]
-    places = list(range(len(cases)))
-    if name == "cae":
-        problems, places = _distinct(problems)
     fitted = fit_image_baselines(
         torch.from_numpy(data.train),
         problems,
@@ -87,19 +84,9 @@ def fit_cases(
         on_epoch=on_epoch,
     )
     return [
-        _hybrid(case, split, data, fitted[place])
-        if case.method.endswith("-hybrid")
-        else fitted[place].score
-        for case, split, place in zip(cases, splits, places, strict=True)
+        _hybrid(case, split, data, own) if case.method.endswith("-hybrid") else own.score
+        for case, split, own in zip(cases, splits, fitted, strict=True)
     ]
-
-
-def _distinct(problems: Sequence[ImageProblem]) -> tuple[list[ImageProblem], list[int]]:
-    """Return what there is to learn from normal rows alone, and each problem's place in it."""
-    keys = [(problem.normal.tobytes(), tuple(problem.seeds)) for problem in problems]
-    found = dict(zip(keys, problems, strict=True))
-    order = {key: place for place, key in enumerate(found)}
-    return list(found.values()), [order[key] for key in keys]
 
 
 def _fit_ours(

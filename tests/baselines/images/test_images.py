@@ -44,6 +44,19 @@ def test_labels_give_away_what_hides_among_normal_images(fit, hidden, method):
     assert hidden.auroc(fitted.score(hidden.test)[0]) > 0.85
 
 
+@pytest.mark.parametrize("method", ["cae", "deep-svdd"])
+def test_what_learns_nothing_from_labels_is_trained_once(visible, method):
+    problems = [visible.problem((0, 1), 2), visible.problem((2, 3)), visible.problem((0, 1))]
+    reports = []
+    fitted = fit_image_baselines(
+        torch.from_numpy(visible.train), problems, method, on_epoch=reports.append, **HOW
+    )
+    assert {report.n_members for report in reports} == {4}
+    first, other, again = (result.score(visible.test) for result in fitted)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
 def test_a_generative_model_learns_from_labels(fit, hidden):
     """Its classifier sees codes that were made without labels, hence the lower floor."""
     longer = replace(SHORT, max_epochs=40, learning_rate=3e-3)

@@ -52,7 +52,8 @@ def fit_image_baselines(
         What to learn.
     method
         ``"cae"``: the reconstruction error of an autoencoder. ``"deep-svdd"``: one-class
-        Deep SVDD. Both leave labelled anomalies out. ``"deep-sad"``: Deep SAD, which is Deep
+        Deep SVDD. Both leave labelled anomalies out, and learn once for all problems that
+        differ in these alone. ``"deep-sad"``: Deep SAD, which is Deep
         SVDD where a problem has no labelled anomaly. ``"classifier"``: labelled anomalies
         against all other rows. ``"ss-dgm"``: M1+M2 of Kingma et al., on the codes of a VAE.
     network
@@ -88,18 +89,20 @@ def fit_image_baselines(
         )
     schedule = schedule or ImageSchedule()
     networks = ImageNetworks(data.shape[1:], network)
+    places = list(range(len(problems)))
     if method in ("cae", "deep-svdd"):
-        problems = [replace(problem, anomaly=problem.anomaly[:0]) for problem in problems]
+        problems, places = _unlabelled(problems)
     total = _n_epochs(problems, method, schedule, pretrained)
     run = _run(data, schedule, device, on_epoch, total)
     if method == "ss-dgm":
         return fit_generative(run, networks, problems)
     if method == "cae":
-        return run.fit(
+        fitted = run.fit(
             problems,
             lambda own: Autoencoders.build(networks, seeds_of(own), device, bias=True),
             schedule.pretraining,
         )
+        return [fitted[place] for place in places]
     if method == "classifier":
         return run.fit(
             problems,
@@ -107,7 +110,19 @@ def fit_image_baselines(
             schedule.training,
         )
     start = pretrained or pretrained_by(run, networks, distinct(problems))
-    return run.fit(problems, lambda own: start.start(own, eta), schedule.training)
+    fitted = run.fit(problems, lambda own: start.start(own, eta), schedule.training)
+    return [fitted[place] for place in places]
+
+
+def _unlabelled(problems: Sequence[ImageProblem]) -> tuple[list[ImageProblem], list[int]]:
+    """Return what there is to learn without labels, once each, and every problem's place."""
+    keys = [(problem.normal.tobytes(), tuple(problem.seeds)) for problem in problems]
+    found = {
+        key: replace(problem, anomaly=problem.anomaly[:0])
+        for key, problem in zip(keys, problems, strict=True)
+    }
+    order = {key: place for place, key in enumerate(found)}
+    return list(found.values()), [order[key] for key in keys]
 
 
 def pretrain(

@@ -31,7 +31,7 @@ LAYERS = [
     {"planning"},
     {"baselines"},
     {"report"},
-    {"experiments"},
+    {"bench"},
     {"cli"},
 ]
 # What may stand in an import statement at the top of a file of the core.

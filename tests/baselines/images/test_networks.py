@@ -7,8 +7,8 @@ import torch
 
 from aloof.baselines.images.members import Autoencoders
 from aloof.baselines.images.networks import CodeEncoder, ImageNetworks
+from aloof.bench.images import PAPER_NETWORKS
 from aloof.networks import conv
-from aloof.networks.conv import PAPER_NETWORKS
 
 CPU = torch.device("cpu")
 OPTIONS = {"channels": (4, 16), "hidden": (6,), "latent_dim": 3, "kernel": 3}

@@ -57,8 +57,7 @@ def fit_image_baselines(
         SVDD where a problem has no labelled anomaly. ``"classifier"``: labelled anomalies
         against all other rows. ``"ss-dgm"``: M1+M2 of Kingma et al., on the codes of a VAE.
     network
-        Options of `aloof.networks.ConvEncoder` and ``latent_dim``, an entry of
-        `aloof.networks.conv.PAPER_NETWORKS` say; None: its defaults, and 32.
+        Options of `aloof.networks.ConvEncoder` and ``latent_dim``; None: its defaults, and 32.
     schedule
         How long and how fast; None: `ImageSchedule`'s defaults.
     eta

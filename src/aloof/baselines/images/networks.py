@@ -85,9 +85,8 @@ class ImageNetworks:
     shape
         Shape of one image.
     options
-        Those of `aloof.networks.ConvEncoder`, ``latent_dim`` included: an entry of
-        `aloof.networks.conv.PAPER_NETWORKS`. What is missing is the encoder's default, and
-        32 for ``latent_dim``.
+        Those of `aloof.networks.ConvEncoder`, ``latent_dim`` included. What is missing is the
+        encoder's default, and 32 for ``latent_dim``.
     """
 
     def __init__(self, shape: Sequence[int], options: Mapping[str, Any] | None) -> None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aloof.bench.identity import jsonable
 from aloof.exceptions import ExperimentError
 
-__all__ = ["Record", "append_records", "latest", "read_records", "write_text"]
+__all__ = ["Record", "append_records", "grouped", "latest", "read_records", "write_text"]
 
 _C = TypeVar("_C")
 Record = Mapping[str, Any]
@@ -77,6 +77,14 @@ def read_records(path: Path, case_of: Callable[[Record], object]) -> list[dict[s
 def latest(records: Sequence[Record], case_of: Callable[[Record], _C]) -> dict[_C, Record]:
     """Return the last record of each case: a case that was run again has several."""
     return {case_of(record): record for record in records}
+
+
+def grouped(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Return records by the values of some fields, in their order."""
+    found: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        found.setdefault(tuple(record[name] for name in names), []).append(record)
+    return found
 
 
 def write_text(path: Path, text: str) -> None:

@@ -29,6 +29,7 @@ from aloof.networks.stacked import can_fuse, fused_activation, fused_convolution
 
 __all__ = ["ConvDecoder", "ConvEncoder", "default_channels"]
 
+
 class _Convolution(nn.Conv2d):
     """A convolution that keeps the size, also of stacked members."""
 

@@ -17,7 +17,15 @@ from typing import Any, TypeVar
 from aloof.bench.identity import jsonable
 from aloof.exceptions import ExperimentError
 
-__all__ = ["Record", "append_records", "grouped", "latest", "read_records", "write_text"]
+__all__ = [
+    "Record",
+    "append_records",
+    "good",
+    "grouped",
+    "latest",
+    "read_records",
+    "write_text",
+]
 
 _C = TypeVar("_C")
 Record = Mapping[str, Any]
@@ -79,6 +87,11 @@ def latest(records: Sequence[Record], case_of: Callable[[Record], _C]) -> dict[_
     return {case_of(record): record for record in records}
 
 
+def good(records: Iterable[Record]) -> list[Record]:
+    """Return the records that have figures."""
+    return [record for record in records if record.get("status", "ok") == "ok"]
+
+
 def grouped(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
     """Return records by the values of some fields, in their order."""
     found: dict[tuple[Any, ...], list[Record]] = {}
@@ -99,10 +112,10 @@ def write_text(path: Path, text: str) -> None:
 
 def _drop_torn_line(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
         return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as file:
-            file.truncate(whole)
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from aloof.bench.odds.specification import OddsSpecification, System
-from aloof.bench.records import Record, grouped
+from aloof.bench.records import Record, good, grouped
 from aloof.bench.statistics import Moments, Paired, moments, paired
 
 __all__ = ["Block", "Cell", "summarise"]
@@ -29,7 +29,7 @@ class Cell:
 
     def percent(self, measure: str) -> dict[int, float]:
         """Return a measure in percent, for each seed with a result."""
-        return {r["seed"]: 100 * r[measure] for r in self.records if r["status"] == "ok"}
+        return {record["seed"]: 100 * record[measure] for record in good(self.records)}
 
     def moments(self, measure: str) -> Moments:
         """Return the mean of a measure in percent, its spread, and how many."""
@@ -38,7 +38,7 @@ class Cell:
     @property
     def fit_seconds(self) -> float:
         """The mean over seeds; NaN without a result."""
-        return moments(r["fit_seconds"] for r in self.records if r["status"] == "ok").mean
+        return moments(record["fit_seconds"] for record in good(self.records)).mean
 
     @property
     def failures(self) -> dict[int, str]:

@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
 from aloof.bench.methods import OURS, peers
-from aloof.bench.records import Record
+from aloof.bench.records import Record, good
 from aloof.bench.revisions import revision
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
@@ -184,11 +184,11 @@ class TextStudy(Study[TextCase]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC and average precision."""
-        return [text_grid(records, metric) for metric in ("auroc", "average_precision")]
+        return [text_grid(good(records), metric) for metric in ("auroc", "average_precision")]
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
-        return csv_lines(records)
+        return csv_lines(good(records))
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw nothing: the paper has a table alone."""

@@ -36,7 +36,13 @@ def odds(name: str) -> Study[Any]:
         ("planning", planning),
         *(
             pytest.param(name, lambda name=name: odds(name), marks=real_data, id=name)
-            for name in ("odds-ablation", "odds-complete", "odds-gamma-05")
+            for name in (
+                "odds-complete",
+                "odds-gamma-05",
+                "odds-pollution",
+                "odds-ensemble",
+                "odds-ablation",
+            )
         ),
     ],
 )

@@ -93,7 +93,6 @@ class OddsStudy(Study[Case]):
     """
 
     case_type = Case
-    picture = "plot.png"
 
     spec: OddsSpecification
     tables: Mapping[str, Table]
@@ -214,7 +213,7 @@ class OddsStudy(Study[Case]):
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw a panel for each data set."""
         figure = plot_results(summarise(self.spec, records))
-        save_figure(figure, folder / self.picture)
+        save_figure(figure, folder / "plot.png")
 
 
 def make_odds(spec: OddsSpecification) -> OddsStudy:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,6 @@ class TextStudy(Study[TextCase]):
     """
 
     case_type = TextCase
-    picture = ""
 
     spec: TextSpecification
     corpus: Corpus
@@ -189,10 +187,6 @@ class TextStudy(Study[TextCase]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
         return csv_lines(good(records))
-
-    def draw(self, records: Sequence[Record], folder: Path) -> None:
-        """Draw nothing: the paper has a table alone."""
-        return None
 
 
 def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:

@@ -19,8 +19,8 @@ from aloof.networks.stacked import (
     linear,
     parameters_held,
 )
-from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
+from aloof.vae import Objective, TrainingConfig, VAEProblem, train
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -191,7 +191,7 @@ def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.Monke
         partial(ConvDecoder, shape, 3, (4,), (6,)),
         3,
     )
-    problem = Problem(
+    problem = VAEProblem(
         normal=np.arange(30), anomaly=np.arange(30, 40), seeds=[1, 2], objective=Objective("dp")
     )
     config = TrainingConfig(

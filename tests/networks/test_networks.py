@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
-from aloof.training import Ensemble
+from aloof.vae import Ensemble
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,8 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from aloof.objectives import Repulsion
-from aloof.training import LIKELIHOODS, LearningRateSchedule, Precision
+from aloof.training import Precision
+from aloof.vae import LIKELIHOODS, LearningRateSchedule
 
 __all__ = ["check_parameters"]
 
@@ -56,6 +57,7 @@ _WIDTHS: _Check = (
 
 _CHECKS: dict[str, _Check] = {
     "alpha": _real(float("-inf")),
+    "aggregate_prior": _integer(0),
     "anomaly_batch_size": _integer(1),
     "anomaly_interval": _integer(1),
     "annealing_epochs": _or_none(_integer(0)),
@@ -66,6 +68,7 @@ _CHECKS: dict[str, _Check] = {
     "contamination": _real(0, 0.5, above=True),
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
+    "direction_penalty": _BOOLEAN,
     "encoder": _FACTORY,
     "filters": _or_none(_WIDTHS),
     "freeze_decoder": _BOOLEAN,
@@ -73,7 +76,6 @@ _CHECKS: dict[str, _Check] = {
     "jitter": _or_none(_real(0)),
     "hidden": _WIDTHS,
     "latent_dim": _integer(1),
-    "lean": _BOOLEAN,
     "learning_rate": _real(0, above=True),
     "likelihood": _one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
     "lr_schedule": _one_of(get_args(LearningRateSchedule)),
@@ -84,7 +86,6 @@ _CHECKS: dict[str, _Check] = {
     "n_samples": _integer(1),
     "patience": _or_none(_integer(1)),
     "precision": _one_of(get_args(Precision)),
-    "references": _integer(0),
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
     "standardize": _or_none(_BOOLEAN),

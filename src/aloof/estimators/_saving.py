@@ -16,11 +16,11 @@ from aloof.calibration import Threshold
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import Standardizer
 from aloof.exceptions import ModelError
-from aloof.lean import Lean
 from aloof.networks import NetworkFactory
 from aloof.persistence import check_tensors, versions
-from aloof.references import References
-from aloof.training import Ensemble, resolve_device
+from aloof.scoring import AggregatePrior, DirectionPenalty
+from aloof.training import resolve_device
+from aloof.vae import Ensemble
 
 if TYPE_CHECKING:
     from aloof.estimators._base import Detector
@@ -63,12 +63,12 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
     tensors["training_usual"] = torch.from_numpy(detector._usual)
-    if detector._references is not None:
-        tensors["references.mean"] = detector._references.mean
-        tensors["references.log_var"] = detector._references.log_var
-    if detector._lean is not None:
-        tensors["lean.center"] = detector._lean.center
-        tensors["lean.cost"] = detector._lean.cost
+    if detector._aggregate_prior is not None:
+        tensors["aggregate_prior.mean"] = detector._aggregate_prior.mean
+        tensors["aggregate_prior.log_var"] = detector._aggregate_prior.log_var
+    if detector._direction_penalty is not None:
+        tensors["direction_penalty.center"] = detector._direction_penalty.center
+        tensors["direction_penalty.cost"] = detector._direction_penalty.cost
     if detector.calibration_scores_ is not None:
         tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
     tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
@@ -156,9 +156,9 @@ def _fill(
     check_tensors(ensemble.state(), parts["network"], folder)
     ensemble.load(parts["network"])
     detector._ensemble = ensemble.select(slice(None))
-    references = parts.get("references")
-    detector._references = None if references is None else References(**references)
-    detector._lean = Lean(**parts["lean"]) if "lean" in parts else None
+    prior, penalty = parts.get("aggregate_prior"), parts.get("direction_penalty")
+    detector._aggregate_prior = None if prior is None else AggregatePrior(**prior)
+    detector._direction_penalty = None if penalty is None else DirectionPenalty(**penalty)
     detector._remember_parameters()
     detector._scorer = detector._make_scorer()
     if not np.allclose(_probe(detector), manifest["probe"], rtol=1e-3, atol=1e-5):

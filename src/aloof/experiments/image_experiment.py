@@ -15,7 +15,7 @@ from aloof.experiments.image_protocol import class_pairs
 from aloof.experiments.image_settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.experiments.names import did_you_mean
 from aloof.networks import PAPER_NETWORKS
-from aloof.training import METHODS, Method, Objective, TrainingConfig
+from aloof.vae import METHODS, Method, Objective, TrainingConfig
 
 __all__ = [
     "IMAGE_SYSTEMS",

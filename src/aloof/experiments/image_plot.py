@@ -12,7 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from aloof.experiments.image_experiment import system_label
 from aloof.experiments.image_paper import image_paper_figure
 from aloof.report import check_drawing, save_figure
-from aloof.training import METHODS
+from aloof.vae import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from aloof.networks import PAPER_NETWORKS, Architecture, ConvDecoder, ConvEncoder
-from aloof.training import Method, Objective, TrainingConfig
+from aloof.vae import Method, Objective, TrainingConfig
 
 __all__ = [
     "IMAGE_SETTINGS",

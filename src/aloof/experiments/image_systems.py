@@ -25,16 +25,8 @@ from aloof.experiments.image_settings import image_architecture
 from aloof.images import ImageDataset
 from aloof.networks import PAPER_NETWORKS
 from aloof.scoring import Scorer
-from aloof.training import (
-    METHODS,
-    Precision,
-    Problem,
-    ProgressCallback,
-    Stream,
-    TrainingConfig,
-    derive,
-    train,
-)
+from aloof.training import Precision, ProgressCallback, Stream, derive
+from aloof.vae import METHODS, TrainingConfig, VAEProblem, train
 
 __all__ = ["ImageScores", "family", "fit_cases"]
 
@@ -99,7 +91,7 @@ def _fit_ours(
 ) -> list[ImageScores]:
     pixels = torch.from_numpy(data.train)
     problems = [
-        Problem(
+        VAEProblem(
             normal=split.normal,
             anomaly=split.anomaly,
             seeds=_seeds(case, experiment.members),
@@ -131,7 +123,7 @@ def _fit_ours(
     return [found[i] for i in range(len(cases))]
 
 
-def _ours(ensemble: Any, problem: Problem, device: torch.device) -> ImageScores:
+def _ours(ensemble: Any, problem: VAEProblem, device: torch.device) -> ImageScores:
     def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
         scorer = Scorer(ensemble, problem.objective, device=device, dtype=torch.float32)
         return -scorer.member_scores(

@@ -28,7 +28,8 @@ from aloof.experiments.image_systems import family, fit_cases
 from aloof.experiments.records import append_lines, jsonable, read_records, write_text
 from aloof.images import ImageDataset, load_image_dataset
 from aloof.persistence import versions
-from aloof.training import METHODS, ProgressCallback, resolve_device
+from aloof.training import ProgressCallback, resolve_device
+from aloof.vae import METHODS
 
 __all__ = ["plan_chunks", "run_images", "stored_images"]
 

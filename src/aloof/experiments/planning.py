@@ -35,7 +35,8 @@ from aloof.planning import (
     plan,
     train_generator,
 )
-from aloof.training import METHODS, EpochReport, discard_checkpoints, resolve_device
+from aloof.training import EpochReport, discard_checkpoints, resolve_device
+from aloof.vae import METHODS
 
 __all__ = [
     "PlanningExperiment",

@@ -24,19 +24,8 @@ from aloof.experiments.corpus import DIRECTIONS, Corpus, TextRun, make_runs
 from aloof.experiments.names import did_you_mean
 from aloof.experiments.records import append_lines, read_records
 from aloof.text import SentenceNetworks, SentenceScores, score_sentences, train_sentences
-from aloof.training import (
-    METHODS,
-    FitResult,
-    Method,
-    Objective,
-    Precision,
-    Problem,
-    ProgressCallback,
-    Stream,
-    TrainingConfig,
-    derive,
-    resolve_device,
-)
+from aloof.training import Precision, ProgressCallback, Stream, derive, resolve_device
+from aloof.vae import METHODS, FitResult, Method, Objective, TrainingConfig, VAEProblem
 
 __all__ = ["TextExperiment", "make_text_experiment", "run_text", "tune_text"]
 
@@ -204,7 +193,7 @@ def run_text(
     records
         A file of JSON lines, one for each method and run.
     device, checkpoint, on_epoch
-        As in `aloof.training.train`.
+        As in `aloof.vae.train`.
 
     Returns
     -------
@@ -333,7 +322,7 @@ def _train(
     size = len(runs[0].corpus.tokens)
     first = {id(run): size * number for number, run in enumerate(distinct)}
     problems = [
-        Problem(
+        VAEProblem(
             normal=first[id(run)] + own_normal,
             anomaly=first[id(run)] + own_anomaly,
             seeds=[
@@ -379,10 +368,10 @@ def _scores(
 
 def _figures(scores: SentenceScores, labels: NDArray[np.bool_]) -> dict[str, float]:
     return {
-        "auroc": float(roc_auc_score(labels, scores.total + scores.lean)),
-        "average_precision": float(average_precision_score(labels, scores.total + scores.lean)),
-        "auroc_objective": float(roc_auc_score(labels, scores.total)),
-        "auroc_lean": float(roc_auc_score(labels, scores.lean)),
+        "auroc": float(roc_auc_score(labels, scores.total)),
+        "average_precision": float(average_precision_score(labels, scores.total)),
+        "auroc_objective": float(roc_auc_score(labels, scores.total - scores.penalty)),
+        "auroc_penalty": float(roc_auc_score(labels, scores.penalty)),
         "auroc_reconstruction": float(roc_auc_score(labels, scores.reconstruction)),
         "auroc_divergence": float(roc_auc_score(labels, scores.divergence)),
     }

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE, fit_many
-from aloof.experiments.protocol import make_split, standardise, training_rows
+from aloof.bench.splits import make_split, standardise, training_rows
 
 METHODS = {"vae": VAE, "dp": DualPriorVAE, "mml": MaxMinVAE, "mml-dp": MaxMinDualPriorVAE}
 MOST_NORMAL, MOST_ANOMALIES = 4000, 1700

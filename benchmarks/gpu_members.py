@@ -22,7 +22,7 @@ import torch
 from ensembles import BATCH, Case, by_hand, conv, stacked
 from torch.utils.flop_counter import FlopCounterMode
 
-from aloof.networks import PAPER_NETWORKS
+from aloof.bench.images import PAPER_NETWORKS
 
 SHAPES = {
     "fashion-mnist": (1, 28, 28),

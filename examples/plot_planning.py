@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aloof.experiments.planning_results import planning_figure
+from aloof.bench.planning.pictures import planning_figure
 from aloof.planning import (
     NetworkConfig,
     collision_share,

@@ -14,8 +14,8 @@ from aloof.baselines import (
     fit_unfairly,
     peeked_rows,
 )
-from aloof.experiments.experiment import System
-from aloof.experiments.methods import resolve_methods
+from aloof.bench.methods import resolve_methods
+from aloof.bench.odds import System
 
 
 def test_the_draw_is_a_tenth_of_each_class():

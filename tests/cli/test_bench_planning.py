@@ -90,7 +90,7 @@ def test_from_start_to_end_and_again(
     records = (out / "records.jsonl").read_text()
     cut = records[: len(records) // 2]
     (out / "records.jsonl").write_text(cut)
-    monkeypatch.setattr("aloof.experiments.planning.train_generator", None)  # not again
+    monkeypatch.setattr("aloof.bench.planning.systems.train_generator", None)  # not again
     again = run(experiment, out, "--json")
     assert again.exit_code == 0, again.output
     kept = cut[: cut.rfind("\n") + 1]

@@ -64,6 +64,7 @@ def test_from_start_to_end_and_again(here: Path) -> None:
     assert "DP-VAE" in table
     assert "56.6 ± 5.0" in table
     assert {path.name for path in (here / "out").iterdir()} == {
+        "manifest.json",
         "records.jsonl",
         "table.csv",
         "table.md",
@@ -83,7 +84,7 @@ def test_from_start_to_end_and_again(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--features", "letters"), "must be words, embeddings or both; got 'letters'"),
+        (("--features", "letters"), "no kind of features 'letters'"),
         (("--methods", "dpp"), "There is no method 'dpp'"),
         (("--reviews", "none.csv"), "none.csv cannot be read as reviews"),
     ],

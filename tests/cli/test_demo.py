@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from aloof.bench import demo as module
 from aloof.cli.app import app
-from aloof.experiments import demo as module
 
 
 def test_demo_prints_a_table_and_draws_pictures(

@@ -85,7 +85,9 @@ def test_members_are_those_of_the_seeds_and_the_score_is_their_mean() -> None:
     from aloof.vae import train
 
     X, y = rows()
-    model = short(DualPriorVAE, direction_penalty=False, aggregate_prior=0, random_state=7).fit(X, y)
+    model = short(DualPriorVAE, direction_penalty=False, aggregate_prior=0, random_state=7).fit(
+        X, y
+    )
     assert len(set(model.member_seeds_)) == 3
     prepared = torch.from_numpy(model.scaling_.transform(X).astype(np.float32))
     problem = model._problem(y.astype(np.int64), 7)
@@ -111,7 +113,12 @@ def test_members_are_those_of_the_seeds_and_the_score_is_their_mean() -> None:
 def test_score_is_the_weighted_bound(penalised: bool, alpha: float) -> None:
     """An independent computation of the score with the members' own tensors."""
     X, y = rows()
-    settings = {"beta_kl": 0.3, "direction_penalty": penalised, "alpha": alpha, "aggregate_prior": 0}
+    settings = {
+        "beta_kl": 0.3,
+        "direction_penalty": penalised,
+        "alpha": alpha,
+        "aggregate_prior": 0,
+    }
     model = short(DualPriorVAE, n_members=1, **settings).fit(X, y)
     state = {k: v[0].double() for k, v in model._ensemble.state().items()}
     x = torch.from_numpy((X - X[y == 0].mean(0)) / X[y == 0].std(0))

@@ -27,9 +27,7 @@ def gaussian(mean: torch.Tensor, log_var: torch.Tensor) -> Independent:
 def test_one_reference_is_a_gaussian() -> None:
     mean, log_var = draw(2, 5, 3, seed=0), draw(2, 5, 3, seed=1)
     prior = AggregatePrior(draw(2, 1, 3, seed=2), draw(2, 1, 3, seed=3))
-    expected = exact_divergence(
-        gaussian(mean, log_var), gaussian(prior.mean, prior.log_var)
-    )
+    expected = exact_divergence(gaussian(mean, log_var), gaussian(prior.mean, prior.log_var))
     torch.testing.assert_close(prior.divergence(mean, log_var), expected)
 
 

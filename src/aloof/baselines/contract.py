@@ -97,6 +97,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         scores = self._anomaly_score(self._validate(X, reset=False))
         return np.asarray(scores, np.float64)
 
+    def drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Return the numbers of the rows to learn what is normal from, sorted."""
+        return np.flatnonzero(labels != ANOMALY)
+
     @abstractmethod
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
         """Learn from checked rows; `labels` holds 1, 0 and -1."""
@@ -177,9 +181,9 @@ class SubsampledBaseline(Baseline):
         valid = self.max_rows is None or self.max_rows >= 2
         self._require(max_rows=(valid, "at least 2, or None"))
 
-    def _drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    def drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         """Return the numbers of the normal rows to learn from, sorted."""
-        normal = np.flatnonzero(labels != ANOMALY)
+        normal = super().drawn(labels, seed)
         if self.max_rows is None or len(normal) <= self.max_rows:
             return normal
         return np.sort(np.random.default_rng(seed).choice(normal, self.max_rows, replace=False))

@@ -48,7 +48,8 @@ class CodeDetectors:
         seed: int,
     ) -> None:
         self._autoencoder = autoencoder
-        codes = autoencoder.encode(X)
+        rows = np.concatenate([detector.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+        codes, labels = autoencoder.encode(X[rows]), labels[rows]
         self._scalers = [StandardScaler().fit(own[labels != ANOMALY]) for own in codes]
         self.detectors: list[Baseline] = [
             clone(detector).set_params(random_state=seed).fit(scaler.transform(own), labels)

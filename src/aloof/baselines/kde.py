@@ -68,7 +68,7 @@ class KDE(SubsampledBaseline):
     max_search_rows: int = 2000
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        normal = X[self._drawn(labels, seed)]
+        normal = X[self.drawn(labels, seed)]
         if len(normal) < _N_FOLDS:
             raise ValueError(
                 f"KDE needs at least {_N_FOLDS} rows that are not labelled as anomalies to "

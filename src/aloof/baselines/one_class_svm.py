@@ -35,7 +35,7 @@ class OneClassSVM(SubsampledBaseline):
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         model = _OneClassSVM(nu=self.nu, gamma=self.kernel_gamma)
         model.random_state = numpy_seed(seed)  # no parameter: it would draw from NumPy's own
-        self._model = model.fit(X[self._drawn(labels, seed)])
+        self._model = model.fit(X[self.drawn(labels, seed)])
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = -self._model.decision_function(X)

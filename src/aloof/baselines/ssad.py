@@ -81,7 +81,7 @@ class SSAD(SubsampledBaseline):
         )
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        normal = self._drawn(labels, seed)
+        normal = self.drawn(labels, seed)
         anomalies = np.flatnonzero(labels == ANOMALY)
         rows = X[np.concatenate([normal, anomalies])]
         self._gamma = self._width(X[normal])

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aloof.experiments.demo import N_LABELLED, Demo, run_demo
+from aloof.bench.demo import N_LABELLED, Demo, run_demo
 from aloof.report import (
     check_drawing,
     latent_map,

@@ -25,7 +25,7 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import PAPER_NETWORKS, ConvDecoder, ConvEncoder, default_channels
+from aloof.networks.conv import ConvDecoder, ConvEncoder, default_channels
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
@@ -46,7 +46,6 @@ __all__ = [
     "BEGIN",
     "END",
     "PADDING",
-    "PAPER_NETWORKS",
     "UNKNOWN",
     "Architecture",
     "ConditionalMLPDecoder",

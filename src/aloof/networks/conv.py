@@ -1,8 +1,7 @@
 """LeNet-like convolutional networks, for images ``(channels, height, width)``.
 
 Each stage is a convolution, batch normalisation, a leaky ReLU and 2x2 max pooling; the
-decoder mirrors it with pixels that are doubled before a convolution. The paper's networks are
-in `PAPER_NETWORKS`.
+decoder mirrors it with pixels that are doubled before a convolution.
 
 Stacked, images lie in memory as ``(members, n, height, width, channels)``. On a GPU a stage of
 all members is a handful of kernels of our own; elsewhere it is a grouped convolution.
@@ -13,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,28 +27,7 @@ from torch.nn.functional import (
 from aloof.networks.mlp import Linear
 from aloof.networks.stacked import can_fuse, fused_activation, fused_convolution, fused_stage
 
-__all__ = ["PAPER_NETWORKS", "ConvDecoder", "ConvEncoder", "default_channels"]
-
-# What the paper's appendix says of its networks, and the size of their latent space.
-PAPER_NETWORKS: dict[str, dict[str, Any]] = {
-    "fashion-mnist": {"channels": (16, 32), "hidden": (64,), "latent_dim": 32},
-    "mnist": {
-        "channels": (64, 128),
-        "hidden": (1024,),
-        "latent_dim": 32,
-        "kernel": 4,
-        "slope": 0.0,
-        "normalise": False,
-    },
-    "cifar10": {"channels": (32, 64, 128), "hidden": (), "latent_dim": 128},
-    "cats-vs-dogs": {
-        "channels": (128, 256, 512),
-        "hidden": (),
-        "latent_dim": 256,
-        "kernel": 3,
-        "slope": 0.0,
-    },
-}
+__all__ = ["ConvDecoder", "ConvEncoder", "default_channels"]
 
 
 class _Convolution(nn.Conv2d):

@@ -8,8 +8,9 @@ allow it, and rounded to float32 at the end, which leaves no trace of the order 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import torch
@@ -176,7 +177,7 @@ class Scorer:
 
         They are padded; no gradient is kept between them.
         """
-        size = self._size or self._chunk_size(read_parts(rows, slice(0, 1))[0])
+        size = self._size or self._chunk_size(read_parts(rows, slice(0, 1))[0].shape)
         for chunk, parts in in_chunks(
             rows,
             n_rows,
@@ -200,11 +201,11 @@ class Scorer:
     def _charge(self, mean: Tensor) -> Tensor:
         return mean.new_zeros(()) if self._penalty is None else self._penalty.charge(mean)
 
-    def _chunk_size(self, row: NDArray[np.floating]) -> int:
+    def _chunk_size(self, shape: Sequence[int]) -> int:
         n_codes = 0 if self._prior is None else self._prior.mean.shape[1]
-        per_row = 8 * self.ensemble.n_members * max(64, row.size, n_codes) * 4
+        per_row = 8 * self.ensemble.n_members * max(64, prod(shape), n_codes) * 4
         kind = "cuda" if self._device.type == "cuda" else "cpu"
-        if row.ndim == 4 and kind == "cpu":
+        if len(shape) == 4 and kind == "cpu":
             per_row *= _FILTERS
         size = 2 ** int(np.log2(max(1, _CHUNK_BYTES[kind] // per_row)))
         return int(np.clip(size, 8, _LARGEST_CHUNK[kind]))

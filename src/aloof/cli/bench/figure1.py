@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.bench.running import running
+from aloof.bench.figure1 import latent_spaces
+from aloof.bench.odds.settings import SETTINGS
+from aloof.bench.records import write_text
+from aloof.bench.specification import did_you_mean
+from aloof.bench.workers import Event
+from aloof.cli.bench.command import Device
+from aloof.cli.bench.progress import running
 from aloof.exceptions import ExperimentError
-from aloof.experiments.figure1 import latent_spaces
-from aloof.experiments.names import did_you_mean
-from aloof.experiments.records import write_text
-from aloof.experiments.settings import SETTINGS
-from aloof.experiments.workers import Event
 from aloof.report import latent_map, save_figure
 from aloof.training import EpochReport
 
@@ -27,7 +28,7 @@ def figure1(
     ),
     setting: Annotated[str, typer.Option(help="default or paper.")] = "paper",
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the networks.")] = 0,
-    device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Draw the paper's first figure: latent spaces of a VAE and of DP-VAE on thyroid.
 
@@ -40,7 +41,7 @@ def figure1(
     with running() as report:
 
         def on_epoch(epoch: EpochReport) -> None:
-            report(Event("epoch", "thyroid", 1, epoch.epoch, epoch.max_epochs))
+            report(Event("step", "thyroid", 1, epoch.epoch, epoch.max_epochs))
 
         spaces = latent_spaces(setting=setting, seed=seed, device=device, on_epoch=on_epoch)
     try:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from aloof.cli.bench.experiment import (
-    Options,
-    Records,
+from aloof.bench.images import ImageSpecification, make_images
+from aloof.cli.bench.command import (
+    Device,
+    Experiment,
+    Json,
+    Out,
     TablesOnly,
-    chosen,
-    command_line,
+    carry_out,
     names,
     numbers,
-    progress,
-    show,
-    stoppable,
+    specified,
 )
-from aloof.exceptions import ExperimentError, MissingExtraError
-from aloof.experiments.image_experiment import ImageExperiment, make_image_experiment
-from aloof.experiments.image_plot import write_image_plot
-from aloof.experiments.image_results import write_image_results
-from aloof.experiments.images import run_images, stored_images
-from aloof.training import EpochReport
 
 __all__ = ["images"]
 
@@ -64,18 +58,11 @@ def images(
         int | None,
         typer.Option(help="Most members of a method to train at once. Default: 150."),
     ] = None,
-    experiment: Options = None,
-    device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for results. Default: results/ with the name of the TOML file, or of "
-            "the image set.",
-            file_okay=False,
-        ),
-    ] = None,
+    experiment: Experiment = None,
+    device: Device = "auto",
+    out: Out = None,
     tables_only: TablesOnly = False,
-    as_json: Records = False,
+    as_json: Json = False,
 ) -> None:
     """Take each class as normal, a few images of one other class as labelled anomalies.
 
@@ -98,38 +85,11 @@ def images(
         "baseline_epochs": baseline_epochs,
         "stack": stack,
     }
-    what, command = make_image_experiment(chosen(experiment, given)), command_line()
-    name = what.dataset if experiment is None else experiment.stem
-    folder = out or Path("results") / name
-    with stoppable(folder):
-        records = (
-            stored_images(what, folder) if tables_only else _run(what, folder, device, command)
-        )
-    if not records:
-        raise ExperimentError(f"{folder} holds no result of this experiment.")
-    title = what.title or f"{what.dataset}: labelled anomalies"
-    grids = write_image_results(records, folder, title=title, command=command)
-    try:
-        write_image_plot(records, folder / "curves.png")
-    except MissingExtraError as error:
-        typer.echo(f"The picture was not drawn: {error}", err=True)
-    show(grids, records, folder, as_json=as_json)
-
-
-def _run(
-    what: ImageExperiment, folder: Path, device: str, command: str
-) -> list[dict[str, Any]]:
-    with progress() as bar:
-        all_cases = bar.add_task("cases")
-        chunk = bar.add_task("this chunk", total=None)
-
-        def on_chunk(done: int, total: int, words: str) -> None:
-            bar.update(all_cases, completed=done, total=total)
-            bar.update(chunk, description=words, completed=0, total=None)
-
-        def on_epoch(report: EpochReport) -> None:
-            bar.update(chunk, completed=report.epoch, total=report.max_epochs)
-
-        return run_images(
-            what, folder, device=device, command=command, on_chunk=on_chunk, on_epoch=on_epoch
-        )
+    spec = specified(ImageSpecification, experiment, given)
+    carry_out(
+        make_images(spec),
+        out or Path("results") / (spec.name or spec.dataset),
+        device=device,
+        tables_only=tables_only,
+        as_json=as_json,
+    )

@@ -7,23 +7,19 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.bench.experiment import (
-    Options,
-    Records,
+from aloof.bench.odds import OddsSpecification, make_odds
+from aloof.cli.bench.command import (
+    Device,
+    Experiment,
+    Jobs,
+    Json,
+    Out,
     TablesOnly,
-    chosen,
-    command_line,
+    carry_out,
     names,
     numbers,
-    show,
-    stoppable,
+    specified,
 )
-from aloof.cli.bench.running import running
-from aloof.exceptions import ExperimentError, MissingExtraError
-from aloof.experiments.experiment import make_experiment
-from aloof.experiments.plan import make_plan
-from aloof.experiments.results import write_plot, write_tables
-from aloof.experiments.runner import run_plan, stored
 
 __all__ = ["odds"]
 
@@ -55,15 +51,12 @@ def odds(
         str | None,
         typer.Option(help="Share of hidden anomalies (pollution). Default: 0."),
     ] = None,
-    experiment: Options = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 2,
-    device: Annotated[str, typer.Option(help="Where our methods train.")] = "auto",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for results. Default: results/NAME.", file_okay=False),
-    ] = None,
+    experiment: Experiment = None,
+    jobs: Jobs = 2,
+    device: Device = "auto",
+    out: Out = None,
     tables_only: TablesOnly = False,
-    as_json: Records = False,
+    as_json: Json = False,
 ) -> None:
     """Compare anomaly detectors on the ODDS data sets.
 
@@ -87,31 +80,12 @@ def odds(
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),
     }
-    named = {} if experiment is None else {"name": experiment.stem}
-    what = make_experiment({**named, **chosen(experiment, given)})
-    folder = out or Path("results") / what.name
-    plan, command = make_plan(what), command_line()
-    with stoppable(folder), running() as report:
-        records = (
-            stored(plan, folder)
-            if tables_only
-            else run_plan(
-                plan, folder, jobs=jobs, device=device, command=command, on_event=report
-            )
-        )
-    if not records:
-        raise ExperimentError(f"{folder} holds no result of this experiment.")
-    grids = write_tables(what, records, folder, command=command)
-    try:
-        write_plot(what, records, folder)
-    except MissingExtraError as error:
-        typer.echo(f"plot.png was not drawn: {error}", err=True)
-    show(grids, records, folder, as_json=as_json)
-    failed = sum(record["status"] == "error" for record in records)
-    if failed:
-        typer.echo(
-            f"{failed} of {len(records)} fits failed; the reasons are below the table and in "
-            f"{folder / 'records.jsonl'}. The same command tries them again.",
-            err=True,
-        )
-        raise typer.Exit(1)
+    spec = specified(OddsSpecification, experiment, given)
+    carry_out(
+        make_odds(spec),
+        out or Path("results") / (spec.name or "odds"),
+        device=device,
+        jobs=jobs,
+        tables_only=tables_only,
+        as_json=as_json,
+    )

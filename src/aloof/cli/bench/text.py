@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import TaskID
 
-from aloof.cli.bench.experiment import (
-    Options,
-    Records,
-    chosen,
-    command_line,
+from aloof.bench.text import Corpus, TextSpecification, make_text, read_reviews
+from aloof.cli.bench.command import (
+    Device,
+    Experiment,
+    Jobs,
+    Json,
+    Out,
+    TablesOnly,
+    carry_out,
     names,
-    progress,
-    show,
-    stoppable,
+    specified,
 )
 from aloof.datasets import data_folder
-from aloof.exceptions import ExperimentError
-from aloof.experiments.corpus import Corpus, read_reviews
-from aloof.experiments.text import TextExperiment, make_text_experiment, run_text
-from aloof.experiments.text_embeddings import (
-    EMBEDDING_METHODS,
-    embed_corpus,
-    run_embeddings,
-)
-from aloof.experiments.text_results import write_text_tables
-from aloof.text import DEFAULT_EMBEDDER
-from aloof.training import EpochReport, discard_checkpoints
 
 __all__ = ["text"]
-
-_FEATURES = ("words", "embeddings")
 
 
 def text(
     features: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What the methods see: words (a recurrent VAE, as in the paper), embeddings, "
-            "or both with a comma."
+            "or both with a comma. Default: both."
         ),
-    ] = "words,embeddings",
+    ] = None,
     methods: Annotated[
         str | None,
         typer.Option(help="Of the recurrent VAE, with commas between. Default: mml,dp,mml-dp."),
@@ -54,8 +42,9 @@ def text(
     ] = None,
     members: Annotated[int | None, typer.Option(help="Networks of a recurrent VAE.")] = None,
     embedder: Annotated[
-        str, typer.Option(help="A sentence-transformers model; see aloof fit --help.")
-    ] = DEFAULT_EMBEDDER,
+        str | None,
+        typer.Option(help="A sentence-transformers model; see aloof fit --help."),
+    ] = None,
     reviews: Annotated[
         Path | None,
         typer.Option(
@@ -69,13 +58,12 @@ def text(
             help="Word vectors in GloVe's format. Default: glove/glove.6B.100d.txt.gz there."
         ),
     ] = None,
-    experiment: Options = None,
-    device: Annotated[str, typer.Option(help="Where to train.")] = "auto",
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that fit other systems.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for results.", file_okay=False)] = Path(
-        "results/text"
-    ),
-    as_json: Records = False,
+    experiment: Experiment = None,
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    out: Out = None,
+    tables_only: TablesOnly = False,
+    as_json: Json = False,
 ) -> None:
     """Find film reviews of the other sentiment by their first sentence.
 
@@ -88,75 +76,28 @@ def text(
     experiments/text-small.toml**
     """
     given = {
+        "features": names("features", features),
         "methods": names("methods", methods),
         "runs": runs,
         "epochs": epochs,
         "members": members,
+        "embedder": embedder,
     }
-    seen = names("features", features) or []
-    if unknown := [name for name in seen if name not in _FEATURES]:
-        raise ExperimentError(
-            f"--features must be words, embeddings or both; got {unknown[0]!r}."
-        )
-    what, command = make_text_experiment(chosen(experiment, given)), command_line()
-    corpus = _prepared(reviews, vectors, out)
-    with stoppable(out):
-        records = _run(what, corpus, seen, embedder, out, device, jobs)
-    show(write_text_tables(records, out, command=command), records, out, as_json=as_json)
+    spec = specified(TextSpecification, experiment, given)
+    carry_out(
+        make_text(spec, _corpus(reviews, vectors)),
+        out or Path("results/text"),
+        device=device,
+        jobs=jobs,
+        tables_only=tables_only,
+        as_json=as_json,
+    )
 
 
-def _prepared(reviews: Path | None, vectors: Path | None, out: Path) -> Corpus:
+def _corpus(reviews: Path | None, vectors: Path | None) -> Corpus:
     """Return the sentences; they are read anew, which takes seconds."""
     if reviews is None or vectors is None:
         folder = data_folder()
         reviews = reviews or folder / "imdb" / "imdb.csv.gz"
         vectors = vectors or folder / "glove" / "glove.6B.100d.txt.gz"
-    corpus = read_reviews(reviews, vectors)
-    out.mkdir(parents=True, exist_ok=True)
-    return corpus
-
-
-def _run(
-    what: TextExperiment,
-    corpus: Corpus,
-    features: list[str],
-    embedder: str,
-    out: Path,
-    device: str,
-    jobs: int,
-) -> list[dict[str, Any]]:
-    path, records = out / "records.jsonl", []
-    with progress() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(name: str, report: EpochReport) -> None:
-            if name not in tasks:
-                tasks[name] = bar.add_task(name, total=report.max_epochs)
-            bar.update(tasks[name], completed=report.epoch, total=report.max_epochs)
-
-        if "words" in features:
-            checkpoint = out / "words.ckpt"
-            records += run_text(
-                what,
-                corpus,
-                path,
-                device=device,
-                checkpoint=checkpoint,
-                on_epoch=lambda report: tell("recurrent VAE", report),
-            )
-            discard_checkpoints(checkpoint)
-        if "embeddings" in features:
-            kept = out / f"embeddings-{Path(embedder).name}.npz"
-            records += run_embeddings(
-                corpus,
-                embed_corpus(corpus, embedder, kept),
-                path,
-                methods=EMBEDDING_METHODS,
-                embedder=Path(embedder).name,
-                n_runs=what.runs,
-                gamma_l=what.gamma_l,
-                jobs=jobs,
-                on_epoch=lambda report: tell("embeddings", report),
-                device=device,
-            )
-    return records
+    return read_reviews(reviews, vectors)

@@ -1,0 +1,176 @@
+"""What to run on image sets: which methods, which ratios, which classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
+from aloof.bench.images.splits import class_pairs
+from aloof.bench.specification import Count, Names, Shares, Specification, known
+from aloof.vae import METHODS, Method
+
+__all__ = [
+    "DEEP_METHODS",
+    "IMAGE_SYSTEMS",
+    "IMAGE_VARIANTS",
+    "SHALLOW_METHODS",
+    "UNSUPERVISED",
+    "ImageCase",
+    "ImageSpecification",
+    "system_label",
+]
+
+# Peers by the names the paper has for them on images, and those in `aloof.baselines.BASELINES`.
+DEEP_METHODS: Mapping[str, str] = {
+    "cae": "autoencoder",
+    "deep-svdd": "deep-svdd",
+    "deep-sad": "deep-sad",
+    "classifier": "classifier",
+    "ss-dgm": "ss-dgm",
+}
+SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
+_HYBRIDS = tuple(f"{name}-hybrid" for name in SHALLOW_METHODS)
+
+# Ill-trained: pre-trained for ten epochs, as in the paper's appendix. Without labelled
+# anomalies it is an ill-trained Deep SVDD, which has no other name.
+_ILL, _ILL_EPOCHS = "deep-sad-ill", 10
+
+IMAGE_SYSTEMS: tuple[str, ...] = (
+    *METHODS,
+    *DEEP_METHODS,
+    _ILL,
+    *SHALLOW_METHODS,
+    *_HYBRIDS,
+)
+
+# They learn nothing from labels: there is one result, without labelled anomalies.
+UNSUPERVISED = frozenset(
+    ["vae", "cae", "deep-svdd"]
+    + [name for name in (*SHALLOW_METHODS, *_HYBRIDS) if not name.startswith("ssad")]
+)
+
+
+# The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
+# the decoder. The method itself, with one encoder and a frozen decoder, has no name.
+IMAGE_VARIANTS: Mapping[str, Mapping[str, bool]] = {
+    "": {},
+    "same-unfreeze": {"freeze_decoder": False},
+    "separate-freeze": {"separate_encoder": True},
+    "separate-unfreeze": {"separate_encoder": True, "freeze_decoder": False},
+}
+
+
+@dataclass(frozen=True, order=True)
+class ImageCase:
+    """What one record is about.
+
+    Attributes
+    ----------
+    dataset, method
+        By name.
+    normal, anomaly
+        The normal class, and that of the labelled anomalies; -1: there are none.
+    gamma_l, gamma_p
+        Ratios of labelled and of hidden anomalies.
+    seed
+        Of the split and the members.
+    variant
+        Of `IMAGE_VARIANTS`.
+    """
+
+    dataset: str
+    method: str
+    normal: int
+    anomaly: int
+    gamma_l: float
+    gamma_p: float
+    seed: int
+    variant: str = ""
+
+
+def system_label(method: str, variant: str) -> str:
+    """Return what a method or a variant of it is called in tables and pictures."""
+    return f"{method} ({variant})" if variant else method
+
+
+def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(known("method", IMAGE_SYSTEMS), names))
+
+
+def _variants(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(known("variant", IMAGE_VARIANTS), names))
+
+
+class ImageSpecification(Specification):
+    """Options of ``aloof bench images``. One value may stand for a list of one.
+
+    Attributes
+    ----------
+    dataset
+        By name.
+    methods
+        Of `IMAGE_SYSTEMS`. Those that learn nothing from labels stand for a `gamma_l` of 0,
+        the others for the rest.
+    gamma_l, gamma_p
+        Ratios of labelled and of hidden anomalies.
+    problems
+        As many as classes, or all pairs of classes; None: as many as classes.
+    members
+        Of each ensemble.
+    seed
+        Of splits and members.
+    max_epochs
+        Of the training; None: what suits the data set. The warm-up keeps its share.
+    baseline_epochs
+        Of baselines, and of the autoencoders they begin with.
+    variants
+        Of `IMAGE_VARIANTS`, for methods of ours that learn from labels.
+    stack
+        Most members of one method to train at once.
+    """
+
+    dataset: Annotated[str, AfterValidator(known("image set", IMAGE_SETTINGS))] = (
+        "fashion-mnist"
+    )
+    methods: Annotated[Names, AfterValidator(_methods)] = ("vae", "mml", "dp")
+    gamma_l: Shares = (0.0, 0.01, 0.05, 0.1, 0.2)
+    gamma_p: Shares = (0.0,)
+    problems: Count | None = None
+    members: Count = 5
+    seed: int = 0
+    max_epochs: Count | None = None
+    baseline_epochs: Count = 150
+    variants: Annotated[Names, AfterValidator(_variants)] = ("",)
+    stack: Count = 150
+
+    def setting(self, method: Method, *, polluted: bool = False) -> ImageSetting:
+        """Return how one of our methods learns the data set."""
+        setting = image_setting(self.dataset, method, polluted=polluted)
+        return setting if self.max_epochs is None else setting.lasting(self.max_epochs)
+
+    def pretrain_epochs(self, method: str) -> int:
+        """Return how long the autoencoders are trained that a baseline begins with."""
+        return _ILL_EPOCHS if method == _ILL else self.baseline_epochs
+
+    def cases(self, n_classes: int) -> list[ImageCase]:
+        """Return everything there is to run, in the order of the table."""
+        pairs = class_pairs(n_classes, self.problems or n_classes)
+        found: dict[ImageCase, None] = {}
+        for gamma_p, gamma_l, method in product(self.gamma_p, self.gamma_l, self.methods):
+            # Without labelled anomalies there is one method and no anomaly class.
+            none = gamma_l == 0.0
+            if none != (method in UNSUPERVISED) and not (none and method == _ILL):
+                continue
+            variants = self.variants if method in METHODS and not none else ("",)
+            for variant, (normal, anomaly) in product(variants, pairs):
+                other = -1 if none and not gamma_p else anomaly
+                case = ImageCase(
+                    self.dataset, method, normal, other, gamma_l, gamma_p, self.seed, variant
+                )
+                found[case] = None
+        return list(found)

@@ -1,0 +1,220 @@
+"""The image study: many problems, one stacked computation.
+
+A case is (normal class, anomaly class, method, ratio). Cases are packed into chunks that fit
+the device; within a chunk everything with the same normal class and seed shares one warm-up.
+Records are written as cases are scored, so that stopping loses at most one chunk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from aloof.bench.identity import Identity
+from aloof.bench.images.plot import plot_images
+from aloof.bench.images.specification import ImageCase, ImageSpecification
+from aloof.bench.images.splits import ImageSplit, make_image_split
+from aloof.bench.images.systems import configuration, family, fit_cases
+from aloof.bench.images.tables import csv_lines, image_grids
+from aloof.bench.records import Record
+from aloof.bench.revisions import revision
+from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
+from aloof.bench.tables import Grid, Line
+from aloof.exceptions import ExperimentError
+from aloof.images import ImageDataset, load_image_dataset
+from aloof.report import save_figure
+from aloof.vae import METHODS
+
+__all__ = ["ImageStudy", "make_images", "plan_chunks"]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageStudy(Study[ImageCase]):
+    """A sweep over one image set.
+
+    Attributes
+    ----------
+    spec
+        What it was made from.
+    data
+        The images.
+    cases
+        In the order of the table.
+    """
+
+    case_type = ImageCase
+    picture = "curves.png"
+
+    spec: ImageSpecification
+    data: ImageDataset
+    cases: list[ImageCase]
+    _splits: dict[ImageCase, ImageSplit] = field(default_factory=dict, repr=False)
+
+    @property
+    def title(self) -> str:
+        """Above the tables."""
+        return self.spec.title or f"{self.spec.dataset}: labelled anomalies"
+
+    def split(self, case: ImageCase) -> ImageSplit:
+        """Return the rows of a case."""
+        drawn = replace(case, method="", variant="")
+        if drawn not in self._splits:
+            n_classes = len(self.data.classes)
+            self._splits[drawn] = make_image_split(
+                self.data.train_labels,
+                case.normal,
+                case.anomaly if case.anomaly >= 0 else (case.normal + 1) % n_classes,
+                gamma_l=case.gamma_l,
+                gamma_p=case.gamma_p,
+                seed=case.seed,
+            )
+        return self._splits[drawn]
+
+    def identity(self, case: ImageCase) -> Identity:
+        """Return the data, the rows, the configuration and the revision."""
+        split = self.split(case)
+        return Identity(
+            configuration(self.spec, case),
+            {
+                "data_sha256": self.data.sha256,
+                "split_sha256": split.sha256,
+                "n_normal": len(split.normal),
+                "n_labelled": len(split.anomaly),
+                "n_hidden": split.n_hidden,
+                "revision": revision(case.method),
+            },
+        )
+
+    def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:
+        """Return chunks that fit the device."""
+        for chunk in plan_chunks(cases, self.spec.members, self.spec.stack):
+
+            def prepare(chunk: Sequence[ImageCase] = chunk) -> Work:
+                return partial(self._run, chunk, where)
+
+            yield Group(_describe(chunk), tuple(chunk), prepare, here=True)
+
+    def _run(self, cases: Sequence[ImageCase], where: Where, tell: Tell) -> Iterator[Outcome]:
+        """Train all cases of a chunk, then yield the outcome of each as it is scored."""
+        data, started = self.data, time.monotonic()
+        splits = [self.split(case) for case in cases]
+        scores = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
+        trained = (time.monotonic() - started) / len(cases)
+        for case, split, score in zip(cases, splits, scores, strict=True):
+            held = np.concatenate([split.held_normal, split.held_anomaly])
+            started = time.monotonic()
+            found = score(np.concatenate([data.test, data.train[held]]))
+            # Shallow systems are fitted when they are asked.
+            seconds = trained + time.monotonic() - started
+            is_test, n = data.test_labels != case.normal, len(data.test)
+            is_held = np.arange(len(held)) >= len(split.held_normal)
+            yield {
+                **_measures(found[:, :n], is_test, ""),
+                "member_auroc": [float(roc_auc_score(is_test, own)) for own in found[:, :n]],
+                **_measures(found[:, n:], is_held, "validation_"),
+                "members": len(found),
+                "seconds": seconds,
+                "stacked": len(cases),
+            }
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Return our methods' settings and the digest of the data."""
+        settings = {
+            f"{method}, hidden anomalies" if polluted else method: asdict(
+                self.spec.setting(method, polluted=polluted)
+            )
+            for polluted in sorted({gamma_p > 0 for gamma_p in self.spec.gamma_p})
+            for method in METHODS
+            if method in self.spec.methods
+        }
+        return {"settings": settings, "data_sha256": self.data.sha256}
+
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return AUROC, what ensembles are worth, and the tests against Deep SAD."""
+        return image_grids(records)
+
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each record."""
+        return csv_lines(records)
+
+    def draw(self, records: Sequence[Record], folder: Path) -> None:
+        """Draw AUROC over the ratio, or a dot for each system."""
+        save_figure(plot_images(records), folder / self.picture)
+
+
+def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> ImageStudy:
+    """Load the images, unless they are given, and list the cases."""
+    images = data or load_image_dataset(spec.dataset)
+    cases = spec.cases(len(images.classes))
+    if not cases:
+        raise ExperimentError(
+            "There is nothing to run: methods that learn nothing from labels (vae, cae, ...) "
+            "need a gamma_l of 0 among the ratios, the others one above 0."
+        )
+    return ImageStudy(spec, images, cases)
+
+
+def plan_chunks(
+    cases: Sequence[ImageCase], members: int, stack: int
+) -> Iterator[list[ImageCase]]:
+    """Pack cases into chunks that train at most `stack` members of each method.
+
+    Cases with the same normal class stay together as far as they fit: they share what is
+    trained without labels.
+    """
+    chunk: list[ImageCase] = []
+    trained: dict[str, set[Any]] = {}
+    for case in sorted(cases, key=_order):
+        own = trained.get(_method(case), set()) | {_key(case)}
+        full = members * len(own) > max(stack, members)
+        if chunk and (full or family(case.method) != family(chunk[0].method)):
+            yield chunk
+            chunk, trained, own = [], {}, {_key(case)}
+        chunk.append(case)
+        trained[_method(case)] = own
+    if chunk:
+        yield chunk
+
+
+def _method(case: ImageCase) -> str:
+    """Return which method trains a case: that of hybrids is the autoencoder."""
+    return "cae" if family(case.method) == "cae" else case.method
+
+
+def _key(case: ImageCase) -> Any:
+    """Return what is trained once: an autoencoder serves all with its normal rows."""
+    if _method(case) != "cae":
+        return case
+    return replace(case, method="cae") if case.gamma_p else (case.normal, case.seed)
+
+
+def _order(case: ImageCase) -> tuple[Any, ...]:
+    own = family(case.method)
+    return own != "ours", own, case.normal, case.gamma_p, case.gamma_l, case.anomaly
+
+
+def _describe(chunk: Sequence[ImageCase]) -> str:
+    methods = sorted({case.method for case in chunk})
+    classes = sorted({case.normal for case in chunk})
+    return f"{', '.join(methods)}: {len(chunk)} problems, normal classes {classes}"
+
+
+def _measures(
+    scores: NDArray[np.float64], is_anomaly: NDArray[np.bool_], prefix: str
+) -> dict[str, float]:
+    """Return AUROC and average precision of the mean score."""
+    if is_anomaly.all() or not is_anomaly.any():
+        return {}
+    together = scores.mean(0)
+    return {
+        f"{prefix}auroc": float(roc_auc_score(is_anomaly, together)),
+        f"{prefix}average_precision": float(average_precision_score(is_anomaly, together)),
+    }

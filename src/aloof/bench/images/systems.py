@@ -1,0 +1,212 @@
+"""Every system of the image experiments behind one call: fit cases, get scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from aloof.baselines import BASELINES, Baseline, CodeDetectors, DeepBaseline, Fitted
+from aloof.bench.images.settings import PAPER_NETWORKS, ImageSetting, image_architecture
+from aloof.bench.images.specification import (
+    DEEP_METHODS,
+    IMAGE_VARIANTS,
+    SHALLOW_METHODS,
+    ImageCase,
+    ImageSpecification,
+)
+from aloof.bench.images.splits import ImageSplit
+from aloof.images import ImageDataset
+from aloof.labels import ANOMALY, NORMAL
+from aloof.problem import Problem
+from aloof.scoring import Scorer
+from aloof.training import Precision, ProgressCallback, Stream, derive
+from aloof.vae import METHODS, Method, TrainingConfig, VAEProblem, train
+
+__all__ = ["ImageScores", "configuration", "family", "fit_cases"]
+
+ImageScores = Callable[[NDArray[np.uint8]], NDArray[np.float64]]
+"""From images to anomaly scores ``(members, n)``."""
+
+
+def family(method: str) -> str:
+    """Return what can be fitted together.
+
+    Our methods share warm-ups, the CAE and hybrids the autoencoders whose codes they take, Deep
+    SVDD and Deep SAD those that they start from.
+    """
+    if method in METHODS:
+        return "ours"
+    if method.endswith("-hybrid"):
+        return "cae"
+    return "deep-sad" if method == "deep-svdd" else method
+
+
+def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
+    """Return what the result of a case depends on, beside rows and code."""
+    if case.method in SHALLOW_METHODS:
+        return {"detector": _detector(case)}  # one, and nothing to train
+    if case.method not in METHODS:
+        found = {"members": spec.members, "baseline": _deep(spec, family(case.method))}
+        hybrid = case.method.endswith("-hybrid")
+        return {**found, "detector": _detector(case)} if hybrid else found
+    found = {"network": PAPER_NETWORKS[spec.dataset], "members": spec.members}
+    setting = _setting(spec, case)
+    training = asdict(setting.config(**IMAGE_VARIANTS[case.variant]))
+    del training["precision"]  # follows the device
+    return {
+        **found,
+        "objective": setting.objective(cast(Method, case.method)),
+        "training": training,
+    }
+
+
+def _setting(spec: ImageSpecification, case: ImageCase) -> ImageSetting:
+    return spec.setting(cast(Method, case.method), polluted=case.gamma_p > 0)
+
+
+def fit_cases(
+    spec: ImageSpecification,
+    cases: Sequence[ImageCase],
+    splits: Sequence[ImageSplit],
+    data: ImageDataset,
+    device: torch.device,
+    on_epoch: ProgressCallback | None,
+) -> list[ImageScores]:
+    """Fit cases of one family, and return a function for each that scores images."""
+    name = family(cases[0].method)
+    if name == "ours":
+        return _fit_ours(spec, cases, splits, data, device, on_epoch)
+    if name in SHALLOW_METHODS:
+        pairs = zip(cases, splits, strict=True)
+        return [_shallow(case, split, data) for case, split in pairs]
+    problems = [
+        Problem(normal=split.normal, anomaly=split.anomaly, seeds=_seeds(case, spec.members))
+        for case, split in zip(cases, splits, strict=True)
+    ]
+    baseline = _deep(spec, name).set_params(device=str(device), precision=_precision(device))
+    fitted = baseline.fit_problems(torch.from_numpy(data.train), problems, on_epoch=on_epoch)
+    return [
+        _hybrid(case, split, data, own) if case.method.endswith("-hybrid") else own.score
+        for case, split, own in zip(cases, splits, fitted, strict=True)
+    ]
+
+
+def _deep(spec: ImageSpecification, name: str) -> DeepBaseline:
+    """Return a deep peer of a family, with the numbers that Ruff et al. published."""
+    peer = DEEP_METHODS[name.removesuffix("-ill")]
+    epochs = {"max_epochs": spec.baseline_epochs}
+    numbers: dict[str, Any] = {"learning_rate": 1e-4, "weight_decay": 5e-7}
+    if peer == "autoencoder":
+        numbers["weight_decay"] = 5e-4
+    elif peer != "classifier":
+        epochs["pretrain_epochs"] = spec.pretrain_epochs(name)
+    if peer == "ss-dgm":
+        numbers["beta_kl"] = 0.05
+    images = PAPER_NETWORKS[spec.dataset]
+    return cast(DeepBaseline, BASELINES[peer](images=images, **epochs, **numbers))
+
+
+def _detector(case: ImageCase) -> Baseline:
+    """Return a shallow peer; what grows with the square of the rows learns from 2,000."""
+    name = case.method.removesuffix("-hybrid")
+    limit = {} if name == "iforest" else {"max_rows": 2000}
+    return BASELINES[name](random_state=_seeds(case, 1)[0], **limit)
+
+
+def _fit_ours(
+    spec: ImageSpecification,
+    cases: Sequence[ImageCase],
+    splits: Sequence[ImageSplit],
+    data: ImageDataset,
+    device: torch.device,
+    on_epoch: ProgressCallback | None,
+) -> list[ImageScores]:
+    pixels = torch.from_numpy(data.train)
+    problems = [
+        VAEProblem(
+            normal=split.normal,
+            anomaly=split.anomaly,
+            seeds=_seeds(case, spec.members),
+            objective=_setting(spec, case).objective(cast(Method, case.method)),
+            rows_per_epoch=_rows_per_epoch(data, case),
+        )
+        for case, split in zip(cases, splits, strict=True)
+    ]
+    groups: dict[TrainingConfig, list[int]] = {}
+    for i, case in enumerate(cases):  # methods of one schedule share warm-ups
+        variant = IMAGE_VARIANTS[case.variant]
+        config = _setting(spec, case).config(**variant, precision=_precision(device))
+        groups.setdefault(config, []).append(i)
+    found: dict[int, ImageScores] = {}
+    for config, numbers in groups.items():
+        results = train(
+            [pixels],
+            [problems[i] for i in numbers],
+            image_architecture(
+                spec.dataset, cast(tuple[int, int, int], tuple(pixels.shape[1:]))
+            ),
+            config,
+            device=device,
+            on_epoch=on_epoch,
+        )
+        for i, result in zip(numbers, results, strict=True):
+            # Kept on the host until it is used: a device holds one ensemble to score with.
+            ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
+            found[i] = _ours(ensemble, problems[i], device)
+    return [found[i] for i in range(len(cases))]
+
+
+def _ours(ensemble: Any, problem: VAEProblem, device: torch.device) -> ImageScores:
+    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+        scorer = Scorer(ensemble, problem.objective, device=device, dtype=torch.float32)
+        return -scorer.member_scores(
+            lambda chunk: images[chunk].astype(np.float32) / 255, len(images)
+        )
+
+    return scores
+
+
+def _shallow(case: ImageCase, split: ImageSplit, data: ImageDataset) -> ImageScores:
+    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+        return _detector(case).fit(*_rows(split, data)).anomaly_score(images)[None]
+
+    return scores
+
+
+def _hybrid(
+    case: ImageCase, split: ImageSplit, data: ImageDataset, autoencoder: Fitted
+) -> ImageScores:
+    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
+        seed = _seeds(case, 1)[0]
+        detectors = CodeDetectors(_detector(case), autoencoder, *_rows(split, data), seed)
+        return detectors.score(images)
+
+    return scores
+
+
+def _rows(split: ImageSplit, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the training images of a split, and their labels."""
+    rows = np.concatenate([split.normal, split.anomaly])
+    labels = np.repeat([NORMAL, ANOMALY], [len(split.normal), len(split.anomaly)])
+    return data.train[rows], labels
+
+
+def _precision(device: torch.device) -> Precision:
+    return "bfloat16" if device.type == "cuda" else "float32"
+
+
+def _seeds(case: ImageCase, members: int) -> list[int]:
+    """Return the members' seeds: the same for everything with this normal class."""
+    own = 1000 * case.seed + case.normal
+    return [derive(own, Stream.MEMBER, k) for k in range(members)]
+
+
+def _rows_per_epoch(data: ImageDataset, case: ImageCase) -> int:
+    """Return the mean size of a class's training part: all classes are one stack."""
+    clean = 0.8 * len(data.train_labels) / len(data.classes)
+    return round(clean / (1 - case.gamma_p))

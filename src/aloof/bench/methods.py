@@ -1,0 +1,80 @@
+"""The methods that can be compared: the four of this package, and its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from aloof.bench.specification import did_you_mean, known
+from aloof.estimators import DETECTORS
+from aloof.estimators._parameters import check_parameters
+from aloof.exceptions import ExperimentError
+from aloof.vae import METHODS
+
+__all__ = [
+    "OURS",
+    "check_overrides",
+    "peers",
+    "resolve_methods",
+    "title_of",
+    "unfair_peers",
+]
+
+OURS = DETECTORS
+
+
+def title_of(method: str) -> str:
+    """Return what people call a method; a peer is called by its name."""
+    return METHODS[method].title if method in METHODS else method
+
+
+def peers() -> Mapping[str, Callable[..., Any]]:
+    """Return the other systems: by name, ``factory(random_state=seed)``."""
+    from aloof.baselines import BASELINES
+
+    return BASELINES
+
+
+def unfair_peers() -> Mapping[str, Callable[..., Any]]:
+    """Return the systems that are tuned with labels of test rows, as in `peers`.
+
+    They have to be asked for by name: no group of methods has them.
+    """
+    from aloof.baselines import UNFAIR
+
+    return UNFAIR
+
+
+def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
+    """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
+
+    Returns
+    -------
+    Each method once, in the order asked for.
+
+    Examples
+    --------
+    >>> resolve_methods(["dp", "ours"])
+    ('dp', 'vae', 'mml', 'mml-dp')
+    """
+    groups = {"ours": [*OURS], "peers": [*peers()], "all": [*OURS, *peers()]}
+    check = known("method", [*groups["all"], *unfair_peers(), *groups])
+    found: dict[str, None] = {}
+    for name in names:
+        found.update(dict.fromkeys(groups.get(check(name), [name])))
+    return tuple(found)
+
+
+def check_overrides(method: str, overrides: Mapping[str, Any]) -> None:
+    """Raise an error for parameters that the estimator of a method does not have."""
+    own = OURS[method]
+    known = sorted(set(own._get_param_names()) - {"random_state", "checkpoint", "verbose"})
+    for name in overrides:
+        if name not in known:
+            raise ExperimentError(
+                f"The method {method!r} has no parameter {name!r}{did_you_mean(name, known)}"
+            )
+    try:
+        check_parameters(own.__name__, overrides)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error

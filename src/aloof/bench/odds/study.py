@@ -1,0 +1,255 @@
+"""The ODDS study: its cases, each with its rows and its estimator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from aloof.bench.identity import Identity
+from aloof.bench.methods import peers, unfair_peers
+from aloof.bench.odds.plot import plot_results
+from aloof.bench.odds.settings import Setting, build
+from aloof.bench.odds.specification import OddsSpecification, System
+from aloof.bench.odds.summary import summarise
+from aloof.bench.odds.systems import Trial, measure
+from aloof.bench.odds.tables import csv_lines, make_grids
+from aloof.bench.records import Record, write_text
+from aloof.bench.revisions import revision
+from aloof.bench.splits import (
+    Split,
+    make_split,
+    split_digest,
+    split_record,
+    standardise,
+    training_rows,
+)
+from aloof.bench.study import Group, Study, Where, Work
+from aloof.bench.tables import Grid, Line
+from aloof.datasets import Table, load_odds
+from aloof.exceptions import ExperimentError
+from aloof.report import save_figure
+
+__all__ = ["Case", "OddsStudy", "Place", "make_odds"]
+
+Place = tuple[str, float, float, int]
+_SPLIT_KEYS = ("dataset", "data_sha256", "gamma_l", "gamma_p", "seed")
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """What one record is about.
+
+    Attributes
+    ----------
+    dataset, method
+        By name.
+    setting, variant
+        Of our methods; empty for the others.
+    gamma_l, gamma_p, seed
+        What the split was made from; `seed` is also the method's random state.
+    """
+
+    dataset: str
+    method: str
+    setting: str
+    variant: str
+    gamma_l: float
+    gamma_p: float
+    seed: int
+
+    @property
+    def system(self) -> System:
+        """The row of a table it belongs to."""
+        return System(self.method, self.setting, self.variant)
+
+    @property
+    def place(self) -> Place:
+        """The split it is run on."""
+        return self.dataset, self.gamma_l, self.gamma_p, self.seed
+
+
+@dataclass(frozen=True, eq=False)
+class OddsStudy(Study[Case]):
+    """Everything that is to be run.
+
+    All seeds of our methods on one data set are one stacked run with one warm-up; other systems
+    run one by one.
+
+    Attributes
+    ----------
+    spec
+        What it was made from.
+    tables
+        The data, by name.
+    splits, digests
+        By data set, `gamma_l`, `gamma_p` and seed.
+    reasons
+        By the same, why there can be no such split.
+    cases
+        In the order of the tables.
+    """
+
+    case_type = Case
+    picture = "plot.png"
+
+    spec: OddsSpecification
+    tables: Mapping[str, Table]
+    splits: Mapping[Place, Split]
+    digests: Mapping[Place, str]
+    reasons: Mapping[Place, str]
+    cases: tuple[Case, ...]
+
+    def infeasible(self, case: Case) -> str | None:
+        """Return why a data set has too few anomalies for a case."""
+        return self.reasons.get(case.place)
+
+    def estimator(self, case: Case, *, device: str = "auto") -> Any:
+        """Return the unfitted estimator of a case."""
+        system = case.system
+        if not system.ours:
+            return {**peers(), **unfair_peers()}[case.method](random_state=case.seed)
+        return build(
+            case.method,
+            cast(Setting, case.setting),
+            case.dataset,
+            seed=case.seed,
+            overrides=self.spec.overrides(system),
+            device=device,
+        )
+
+    def trial(self, case: Case, *, device: str = "auto") -> Trial:
+        """Return a case with its estimator and its standardised rows."""
+        table, split = self.tables[case.dataset], self.splits[case.place]
+        X, y = training_rows(split, table.X)
+        X, X_test = standardise(X, table.X[split.test])
+        estimator, y_test = self.estimator(case, device=device), table.y[split.test]
+        if case.system.unfair:
+            estimator.peek(X_test, y_test)
+        return Trial(estimator, X, y, X_test, y_test)
+
+    def identity(self, case: Case) -> Identity:
+        """Return the data, the rows, the estimator's parameters and its revision."""
+        split = self.splits[case.place]
+        return Identity(
+            self.estimator(case),
+            {
+                "data_sha256": self.tables[case.dataset].sha256,
+                "split_sha256": self.digests[case.place],
+                "n_unlabelled": len(split.train_unlabelled),
+                "n_labelled": len(split.train_anomaly),
+                "n_hidden": len(split.hidden),
+                "n_test": len(split.test),
+                "revision": revision(case.method),
+            },
+        )
+
+    def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
+        """Return a stack of ours for each data set, and one fit of others; large data first."""
+        together: dict[tuple[Any, ...], list[Case]] = {}
+        for case in cases:
+            key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
+            # Our methods are fitted together: they share the warm-up.
+            ours = case.system.ours
+            key += (case.setting, case.variant) if ours else (case.method, case.seed)
+            together.setdefault(key, []).append(case)
+        groups = [self._group(tuple(group), where) for group in together.values()]
+        return sorted(
+            groups,
+            key=lambda group: (
+                not group.cases[0].system.ours,
+                -len(self.tables[group.cases[0].dataset].X),
+            ),
+        )
+
+    def _group(self, cases: tuple[Case, ...], where: Where) -> Group[Case]:
+        first = cases[0]
+        systems = dict.fromkeys(case.system.label for case in cases)
+        n_seeds = len(cases) // len(systems)
+        label = f"{first.dataset} {', '.join(systems)}"
+        if len(self.spec.conditions) > 1:
+            label += f", gamma_l {first.gamma_l:g}, gamma_p {first.gamma_p:g}"
+        label += f", {n_seeds} seeds" if n_seeds > 1 else f", seed {first.seed}"
+
+        def prepare() -> Work:
+            return partial(
+                measure, [self.trial(case, device=str(where.device)) for case in cases]
+            )
+
+        here = first.system.ours and where.device.type != "cpu"
+        return Group(label, cases, prepare, here)
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Return the digests of the data."""
+        return {"data_sha256": {name: table.sha256 for name, table in self.tables.items()}}
+
+    def prepare(self, folder: Path) -> None:
+        """Write the rows of every split, and keep those of earlier runs."""
+        path = folder / "splits.json"
+        entries: dict[tuple[Any, ...], dict[str, Any]] = {}
+        if path.exists():
+            try:
+                for entry in json.loads(path.read_text(encoding="utf-8")):
+                    entries[tuple(entry[key] for key in _SPLIT_KEYS)] = entry
+            except (ValueError, KeyError, TypeError) as error:
+                raise ExperimentError(
+                    f"{path} is not a file of splits. Remove it, or choose another folder."
+                ) from error
+        for (name, *_), split in self.splits.items():
+            sha256 = self.tables[name].sha256
+            entry = {"dataset": name, "data_sha256": sha256, **split_record(split)}
+            entries[tuple(entry[key] for key in _SPLIT_KEYS)] = entry
+        lines = ",\n".join(json.dumps(entry) for entry in entries.values())
+        write_text(path, f"[\n{lines}\n]\n")
+
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return AUROC, average precision, comparisons and times for each condition."""
+        return make_grids(self.spec, summarise(self.spec, records))
+
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each system and data set."""
+        return csv_lines(self.spec, summarise(self.spec, records))
+
+    def draw(self, records: Sequence[Record], folder: Path) -> None:
+        """Draw a panel for each data set."""
+        figure = plot_results(self.spec, summarise(self.spec, records))
+        save_figure(figure, folder / self.picture)
+
+
+def make_odds(spec: OddsSpecification) -> OddsStudy:
+    """Load the data and make every split.
+
+    Where a data set has too few anomalies for a condition, its cases are kept with the
+    reason; a study without any feasible case is an error.
+    """
+    tables = {name: load_odds(name) for name in spec.datasets}
+    splits: dict[Place, Split] = {}
+    reasons: dict[Place, str] = {}
+    for name, table in tables.items():
+        for gamma_l, gamma_p in spec.conditions:
+            for seed in range(spec.seeds):
+                place = (name, gamma_l, gamma_p, seed)
+                try:
+                    splits[place] = make_split(
+                        table.y, seed=seed, gamma_l=gamma_l, gamma_p=gamma_p
+                    )
+                except ValueError as error:
+                    reasons[place] = str(error)
+    if not splits:
+        first = {place[0]: reason for place, reason in reasons.items()}
+        raise ExperimentError(
+            "Nothing of this can be run. "
+            + " ".join(f"{name}: {reason}" for name, reason in first.items())
+        )
+    cases = tuple(
+        Case(name, system.method, system.setting, system.variant, *condition, seed)
+        for condition in spec.conditions
+        for system in spec.systems
+        for name in spec.datasets
+        for seed in range(spec.seeds)
+    )
+    digests = {place: split_digest(split) for place, split in splits.items()}
+    return OddsStudy(spec, tables, splits, digests, reasons, cases)

@@ -1,0 +1,178 @@
+"""Run a study into a folder: what is already there is not run again.
+
+The folder holds ``records.jsonl``, ``manifest.json`` and what is made of the records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aloof.bench.identity import jsonable
+from aloof.bench.provenance import code_version, device_name, now, provenance
+from aloof.bench.records import Record, append_records, latest, read_records, write_text
+from aloof.bench.study import Study, Where
+from aloof.bench.tables import Grid, to_csv, to_markdown
+from aloof.bench.workers import Event, execute
+from aloof.exceptions import ExperimentError
+from aloof.persistence import versions
+from aloof.training import resolve_device
+
+__all__ = ["RECORDS", "run_study", "stored", "write_tables"]
+
+_C = TypeVar("_C")
+RECORDS, _MANIFEST = "records.jsonl", "manifest.json"
+
+
+def run_study(
+    study: Study[_C],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    device: str = "auto",
+    command: str = "",
+    on_event: Callable[[Event], None] | None = None,
+) -> list[Record]:
+    """Run what the folder does not hold yet, and return the record of every case.
+
+    Cases that failed before are tried again. Whenever this is interrupted, the folder holds
+    everything that was done, and calling it again does the rest.
+
+    Parameters
+    ----------
+    study
+        What to run.
+    folder
+        Where results are and go.
+    jobs
+        Processes at the same time, each with one thread; 1: this process.
+    device
+        Where networks train. On another device than the CPU they train in this process.
+    command
+        What the user typed, for the manifest.
+    on_event
+        Called as things happen.
+
+    Returns
+    -------
+    Records in the order of the study's cases.
+    """
+    tell = on_event or _ignore
+    where = Where(resolve_device(device), folder, jobs)
+    started = time.monotonic()
+    path = folder / RECORDS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = latest(read_records(path, study.case_of), study.case_of)
+        study.prepare(folder)
+    except OSError as error:
+        raise ExperimentError(
+            f"{folder} cannot be used for results: {error.strerror or error}."
+        ) from error
+    manifest = {
+        "command": command,
+        "experiment": study.spec.model_dump(),
+        "started": now(),
+        **code_version(),
+        "versions": versions(),
+        "platform": platform.platform(),
+        "cpus": os.cpu_count(),
+        "device": device_name(where.device),
+        "jobs": jobs,
+        **study.manifest(),
+    }
+    _write_manifest(folder, manifest)
+
+    def write(case: _C, outcome: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+        record = {**asdict(case), **outcome, **extra, **provenance()}  # type: ignore[call-overload]
+        found.update(latest(append_records(path, [record]), study.case_of))
+
+    todo = []
+    for case in study.cases:
+        reason = study.infeasible(case)
+        if reason is None:
+            if not study.identity(case).holds(found.get(case, _NOTHING)):
+                todo.append(case)
+        elif found.get(case, {}).get("message") != f"infeasible: {reason}":
+            write(case, {"status": "infeasible", "message": f"infeasible: {reason}"}, {})
+    tell(Event("planned", "", len(todo)))
+    groups = list(study.groups(todo, where)) if todo else []
+    with closing(execute(groups, n_workers=jobs, on_event=tell)) as results:  # type: ignore[type-var]
+        for case, outcome in results:
+            made = {"status": "ok", "device": manifest["device"], **outcome}
+            write(case, made, study.identity(case).record)
+    done = {"finished": now(), "seconds": time.monotonic() - started, "n_run": len(todo)}
+    _write_manifest(folder, {**manifest, **done})
+    return [found[case] for case in study.cases]
+
+
+def stored(study: Study[_C], folder: Path) -> list[Record]:
+    """Return the records of a study that a folder holds, and run nothing."""
+    found = latest(read_records(folder / RECORDS, study.case_of), study.case_of)
+    return [found[case] for case in study.cases if case in found and _holds(study, case, found)]
+
+
+def write_tables(
+    study: Study[Any], records: list[Record], folder: Path, *, command: str = ""
+) -> list[Grid]:
+    """Write ``table.md`` and ``table.csv`` into a folder, and return the tables.
+
+    Parameters
+    ----------
+    study
+        What was run.
+    records
+        One for each case.
+    folder
+        Where to.
+    command
+        How to make them again; said below the tables.
+    """
+    grids = study.grids(records)
+    footer = _footer(records, command)
+    write_text(folder / "table.md", to_markdown(grids, title=study.title, footer=footer))
+    write_text(folder / "table.csv", to_csv(study.lines(records)))
+    return grids
+
+
+_NOTHING: Record = {"status": "missing"}
+
+
+def _holds(study: Study[_C], case: _C, found: Mapping[_C, Record]) -> bool:
+    if study.infeasible(case) is not None:
+        return True
+    return study.identity(case).holds(found[case])
+
+
+def _footer(records: list[Record], command: str) -> str:
+    """Say how tables can be made again, and what the records know of their making."""
+    made = f"Made with `{command}`" if command else "Made"
+    devices = ", ".join(sorted({str(r["device"]) for r in records if "device" in r}))
+    days = [str(r["finished"])[:10] for r in records if "finished" in r]
+    if devices:
+        made += f"; records of {devices}"
+    if days:
+        made += f", the last of {max(days)}"
+    dirty = sum(bool(r.get("dirty")) for r in records)
+    nameless = sum("code" not in r for r in records)
+    notes = [made + "."]
+    if nameless:
+        notes.append(f"{nameless} of {len(records)} records do not say which code made them.")
+    if dirty:
+        notes.append(f"{dirty} were made with changes that were not committed.")
+    return " ".join(notes)
+
+
+def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    write_text(folder / _MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n")
+
+
+def _ignore(event: Event) -> None:
+    pass

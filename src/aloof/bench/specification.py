@@ -1,0 +1,210 @@
+"""What to run: options from a TOML file and the command line, checked once, then frozen.
+
+A study describes its options as a subclass of `Specification`, a pydantic model. Whatever is
+wrong is told in one line that names the file and the key, all of it at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from aloof.exceptions import ExperimentError
+
+__all__ = [
+    "Count",
+    "Counts",
+    "Names",
+    "Share",
+    "Shares",
+    "Specification",
+    "did_you_mean",
+    "known",
+    "read_options",
+    "several",
+    "specify",
+]
+
+_S = TypeVar("_S", bound="Specification")
+
+
+class Specification(BaseModel):
+    """The options of a study; a subclass adds its own. Every one may stand in a TOML file.
+
+    Attributes
+    ----------
+    name
+        Of the folder for results; empty: the name of the file.
+    title
+        Above the tables.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = ""
+    title: str = ""
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """Return the rest of a message about an unknown name: the nearest one, and all of them.
+
+    Examples
+    --------
+    >>> did_you_mean("dpp", ["dp", "mml"])
+    "; did you mean 'dp'? Known are dp, mml."
+    """
+    listed = list(names)
+    nearest = difflib.get_close_matches(str(name).lower(), listed, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
+    return f"{hint} Known are {', '.join(name or repr(name) for name in listed)}."
+
+
+def known(what: str, names: Iterable[str]) -> Callable[[str], str]:
+    """Return a validator: a name must be one of those that there are.
+
+    Examples
+    --------
+    >>> known("method", ["dp", "mml"])("dpp")
+    Traceback (most recent call last):
+    ValueError: There is no method 'dpp'; did you mean 'dp'? Known are dp, mml.
+    """
+    allowed = list(names)
+
+    def check(name: str) -> str:
+        if name not in allowed:
+            raise ValueError(f"There is no {what} {name!r}{did_you_mean(name, allowed)}")
+        return name
+
+    return check
+
+
+def several(value: Any) -> Any:
+    """Let one value stand for a list of one, and a list for a tuple."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("must be one or more; got none.")
+    return tuple(dict.fromkeys(values))
+
+
+def _share(value: float) -> float:
+    if not 0 <= value < 1:
+        raise ValueError(f"must be a share, from 0 to below 1; got {value!r}.")
+    return value
+
+
+def _count(value: int) -> int:
+    if value < 1:
+        raise ValueError(f"must be at least 1; got {value!r}.")
+    return value
+
+
+Share = Annotated[float, AfterValidator(_share)]
+Count = Annotated[int, AfterValidator(_count)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(_distinct)]
+
+
+def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the options in a TOML file."""
+    file = Path(path)
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or error
+        raise ExperimentError(f"The experiment {file} cannot be read: {reason}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"The experiment {file} is not valid TOML: {error}.") from error
+
+
+def specify(
+    kind: type[_S],
+    options: Mapping[str, Any] | None = None,
+    *,
+    file: str | os.PathLike[str] | None = None,
+) -> _S:
+    """Check options and fill in the rest.
+
+    Parameters
+    ----------
+    kind
+        The specification of a study.
+    options
+        By name; None stands for what was not given.
+    file
+        A TOML file with further options; those of `options` win.
+
+    Raises
+    ------
+    ExperimentError
+        Names every option that is wrong, and the file it stands in.
+
+    Examples
+    --------
+    >>> from aloof.bench.planning import PlanningSpecification
+    >>> specify(PlanningSpecification, {"n_wrlds": 3})
+    Traceback (most recent call last):
+    aloof.exceptions.ExperimentError: There is no option 'n_wrlds'; did you mean 'n_worlds'?...
+    """
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    stored = {} if file is None else read_options(file)
+    try:
+        return kind(**{**stored, **given})
+    except ValidationError as error:
+        sentences: dict[str, None] = {}
+        for problem in error.errors():
+            key = str(problem["loc"][0]) if problem["loc"] else ""
+            where = f"{file}: " if file is not None and key not in given else ""
+            sentences[where + _sentence(kind, problem)] = None
+        raise ExperimentError(" ".join(sentences)) from error
+
+
+def _sentence(kind: type[Specification], problem: Any) -> str:
+    """Say what is wrong with an option."""
+    path = [part for part in problem["loc"] if isinstance(part, str)]
+    key, value = path[-1] if path else "", problem["input"]
+    if problem["type"] == "extra_forbidden":
+        if len(path) > 1:
+            return f"{path[0]} have no {key!r}{did_you_mean(key, _fields(kind, path[0]))}"
+        return f"There is no option {key!r}{did_you_mean(key, kind.model_fields)}"
+    if problem["type"] == "missing":
+        return f"{path[0]} need a {key!r}."
+    text = str(problem["msg"])
+    if problem["type"] == "value_error":
+        text = text.removeprefix("Value error, ")
+        return f"{path[0]} {text}" if text.startswith("must") else text
+    rule = _RULES.get(problem["type"], text.removeprefix("Input should be "))
+    return f"{'.'.join(path)} must be {rule}; got {value!r}."
+
+
+_RULES = {
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "model_type": "a table",
+    "string_type": "a text",
+}
+
+
+def _fields(kind: type[Specification], name: str) -> Iterable[str]:
+    """Return the fields of the tables that an option holds."""
+    for part in _types(kind.model_fields[name].annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            return part.model_fields
+    return ()
+
+
+def _types(annotation: Any) -> Iterable[Any]:
+    yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from _types(part)

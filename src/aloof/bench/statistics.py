@@ -1,0 +1,108 @@
+"""One rule for every table: mean, sample standard deviation, how many, and one paired test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import ttest_rel
+
+__all__ = ["NOTE", "Moments", "Paired", "moments", "paired"]
+
+NOTE = "± is the sample standard deviation (n - 1); the standard error of a mean is ± / √n."
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Values in short.
+
+    Attributes
+    ----------
+    mean
+        NaN where there is no value.
+    std
+        The sample standard deviation (n - 1); NaN for fewer than two values.
+    n
+        How many values.
+    """
+
+    mean: float
+    std: float
+    n: int
+
+    @property
+    def sem(self) -> float:
+        """The standard error of the mean."""
+        return self.std / float(np.sqrt(self.n)) if self.n else float("nan")
+
+    @property
+    def text(self) -> str:
+        """Mean and standard deviation as a cell of a table; empty without a value."""
+        if not self.n:
+            return ""
+        return f"{self.mean:.1f}" + (f" ± {self.std:.1f}" if self.n > 1 else "")
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two systems on the same tasks.
+
+    Attributes
+    ----------
+    difference
+        Mean of the first less the second; NaN where they have nothing in common.
+    p_value
+        Of the paired t-test, two-sided; None with fewer than two tasks, or where all
+        differences are equal.
+    n
+        Tasks that both have.
+    """
+
+    difference: float
+    p_value: float | None
+    n: int
+
+    @property
+    def text(self) -> str:
+        """The difference as a cell of a table, with its p-value; empty without one."""
+        if not self.n:
+            return ""
+        return f"{self.difference:+.1f}" + (
+            "" if self.p_value is None else f" (p = {self.p_value:.2g})"
+        )
+
+
+def moments(values: Iterable[float]) -> Moments:
+    """Return mean, sample standard deviation and how many.
+
+    Examples
+    --------
+    >>> moments([1.0, 3.0])
+    Moments(mean=2.0, std=1.4142135623730951, n=2)
+    """
+    data = np.fromiter(values, np.float64)
+    mean = float(data.mean()) if len(data) else float("nan")
+    std = float(data.std(ddof=1)) if len(data) > 1 else float("nan")
+    return Moments(mean, std, len(data))
+
+
+def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Paired:
+    """Compare two systems on the tasks that both have.
+
+    Parameters
+    ----------
+    ours, theirs
+        A figure for each task.
+    """
+    common = [task for task in ours if task in theirs]
+    a, b = (np.array([some[task] for task in common], np.float64) for some in (ours, theirs))
+    if not common:
+        return Paired(float("nan"), None, 0)
+    differences = a - b
+    p_value = None
+    # Of equal differences the test statistic is infinite or undefined.
+    if len(common) > 1 and np.ptp(differences) >= 1e-12 * max(1.0, float(np.abs(a).max())):
+        p_value = float(ttest_rel(a, b).pvalue)
+    return Paired(float(differences.mean()), p_value, len(common))

@@ -1,0 +1,145 @@
+"""A study: its cases, what a case depends on, what runs a group of cases, how its table looks.
+
+Everything else, resuming, records, processes, tables on disk, is the same for all studies.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+
+from aloof.bench.identity import Identity
+from aloof.bench.records import Record
+from aloof.bench.specification import Specification
+from aloof.bench.tables import Grid, Line
+from aloof.training import EpochReport, ProgressCallback
+
+__all__ = ["Group", "Outcome", "Study", "Tell", "Where", "Work", "epochs"]
+
+_C = TypeVar("_C")
+Outcome = dict[str, Any]
+
+Tell = Callable[[int, int, str], None]
+"""Told how much is done, of how much, and of what (empty: of the group)."""
+
+Work = Callable[[Tell], Iterable[Outcome]]
+"""Runs a group: yields an outcome for each of its cases, in their order."""
+
+
+def epochs(tell: Tell, what: str = "") -> ProgressCallback:
+    """Return what tells of every epoch of a training."""
+
+    def report(epoch: EpochReport) -> None:
+        tell(epoch.epoch, epoch.max_epochs, what)
+
+    return report
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place of a run.
+
+    Attributes
+    ----------
+    device
+        Where networks train.
+    folder
+        Where results are and go.
+    jobs
+        Processes at the same time.
+    """
+
+    device: torch.device
+    folder: Path
+    jobs: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Generic[_C]):
+    """Cases that are run together.
+
+    Attributes
+    ----------
+    label
+        For people; unique.
+    cases
+        Whose outcomes come out.
+    prepare
+        Makes what is run for them; called when the group starts.
+    here
+        Whether it has to run in this process. The work of others must be picklable.
+    """
+
+    label: str
+    cases: tuple[_C, ...]
+    prepare: Callable[[], Work] = field(repr=False)
+    here: bool = False
+
+
+class Study(ABC, Generic[_C]):
+    """What a benchmark has to say about itself; `aloof.bench.runner.run_study` runs it.
+
+    Attributes
+    ----------
+    case_type
+        A frozen dataclass: its fields are in every record and identify it.
+    picture
+        Name of the picture that `draw` makes.
+    spec
+        The specification it was made from.
+    cases
+        In the order of the tables.
+    """
+
+    case_type: ClassVar[type]
+    picture: ClassVar[str]
+    spec: Specification
+    cases: Sequence[_C]
+
+    def case_of(self, record: Record) -> _C:
+        """Return what a record is about."""
+        names = (field.name for field in fields(self.case_type))
+        case: _C = self.case_type(**{name: record[name] for name in names})
+        return case
+
+    def infeasible(self, case: _C) -> str | None:
+        """Return why a case cannot be; None: it can."""
+        return None
+
+    @abstractmethod
+    def identity(self, case: _C) -> Identity:
+        """Return what the result of a case depends on."""
+
+    @abstractmethod
+    def groups(self, cases: Sequence[_C], where: Where) -> Iterable[Group[_C]]:
+        """Return what is run together, in the order to start it."""
+
+    def prepare(self, folder: Path) -> None:
+        """Write what the folder holds beside records."""
+        return None
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Return what the manifest says beside what all say."""
+        return {}
+
+    @property
+    def title(self) -> str:
+        """Above the tables."""
+        return self.spec.title
+
+    @abstractmethod
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return the tables that people read."""
+
+    @abstractmethod
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return the lines of ``table.csv``."""
+
+    @abstractmethod
+    def draw(self, records: Sequence[Record], folder: Path) -> None:
+        """Draw `picture` into the folder."""

@@ -1,0 +1,253 @@
+"""The text study: sentences of the other sentiment, found by words or by embeddings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from aloof.bench.identity import Identity
+from aloof.bench.methods import OURS, peers
+from aloof.bench.records import Record
+from aloof.bench.revisions import revision
+from aloof.bench.splits import split_digest
+from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
+from aloof.bench.tables import Grid, Line
+from aloof.bench.text.corpus import Corpus, TextRun, make_runs
+from aloof.bench.text.embeddings import (
+    detector,
+    embed_corpus,
+    our_scores,
+    peer_scores,
+    rows_of,
+)
+from aloof.bench.text.specification import TextSpecification
+from aloof.bench.text.tables import csv_lines, text_grid
+from aloof.bench.text.words import figures, train_words, word_runs, word_scores
+from aloof.training import discard_checkpoints
+
+__all__ = ["TextCase", "TextStudy", "make_text"]
+
+
+@dataclass(frozen=True)
+class TextCase:
+    """What one record is about.
+
+    Attributes
+    ----------
+    features, embedder
+        What is seen of a sentence, and what made it; empty for words.
+    direction, run
+        The sentiment that is normal, and the number of the split.
+    method
+        By name.
+    gamma_l
+        Share of labelled anomalies; 0 for methods that look at none.
+    """
+
+    features: str
+    embedder: str
+    direction: str
+    run: int
+    method: str
+    gamma_l: float
+
+
+@dataclass(frozen=True, eq=False)
+class TextStudy(Study[TextCase]):
+    """Words and embeddings on the same splits.
+
+    Attributes
+    ----------
+    spec
+        What it was made from.
+    corpus
+        The sentences.
+    runs
+        By features, direction and number.
+    cases
+        In the order of the table.
+    """
+
+    case_type = TextCase
+    picture = ""
+
+    spec: TextSpecification
+    corpus: Corpus
+    runs: dict[tuple[str, str, int], TextRun]
+    cases: list[TextCase]
+    _digests: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
+
+    def run_of(self, case: TextCase) -> TextRun:
+        """Return the split of a case."""
+        return self.runs[case.features, case.direction, case.run]
+
+    def identity(self, case: TextCase) -> Identity:
+        """Return the sentences, the rows, the configuration and the revision."""
+        run, place = self.run_of(case), (case.features, case.direction, case.run)
+        if place not in self._digests:
+            self._digests[place] = split_digest(run.split)
+        config: dict[str, Any]
+        if case.features == "words":
+            config = {
+                "members": self.spec.members,
+                "min_count": self.spec.min_count,
+                "networks": self.spec.networks,
+                "objective": self.spec.objective(case.method),
+                "training": self.spec.config,
+            }
+        else:
+            own = detector(self.spec, case.method, run).get_params(deep=False)
+            config = {"components": self.spec.components, "detector": own}
+        return Identity(
+            config,
+            {
+                "data_sha256": self.corpus.sha256,
+                "split_sha256": self._digests[place],
+                "n_normal": len(run.normal),
+                "n_anomaly": len(run.anomaly) if case.gamma_l else 0,
+                "n_test": len(run.split.test),
+                "revision": revision(case.method),
+            },
+        )
+
+    def groups(self, cases: Sequence[TextCase], where: Where) -> Iterable[Group[TextCase]]:
+        """Return all words as one stack, our detectors a stack for each, and every peer."""
+        words = tuple(case for case in cases if case.features == "words")
+        if words:
+            yield Group(
+                "recurrent VAE", words, lambda: partial(self._words, words, where), here=True
+            )
+        others = [case for case in cases if case.features != "words"]
+        if not others:
+            return
+        kept = where.folder / f"embeddings-{self.spec.embedder_name}.npz"
+        vectors: list[NDArray[np.float32]] = []
+
+        def rows(case: TextCase) -> Any:
+            if not vectors:  # made when they are needed, then kept
+                vectors.append(embed_corpus(self.corpus, self.spec.embedder, kept))
+            return rows_of(self.run_of(case), vectors[0], self.spec.components)
+
+        for method in dict.fromkeys(case.method for case in others):
+            own = tuple(case for case in others if case.method == method)
+            if method in OURS:
+
+                def ours(own: tuple[TextCase, ...] = own) -> Work:
+                    return partial(self._ours, own, [rows(case) for case in own], where)
+
+                yield Group(f"embeddings, {method}", own, ours, here=True)
+                continue
+            for case in own:
+
+                def peer(case: TextCase = case) -> Work:
+                    run = self.run_of(case)
+                    chosen = detector(self.spec, case.method, run)
+                    return partial(_peer, chosen, rows(case), run.labels)
+
+                label = f"embeddings, {method}, {case.direction} {case.run}"
+                yield Group(label, (case,), peer)
+
+    def _words(self, cases: Sequence[TextCase], where: Where, tell: Tell) -> Iterator[Outcome]:
+        runs = [self.run_of(case) for case in cases]
+        checkpoint, started = where.folder / "words.ckpt", time.perf_counter()
+        trained = train_words(
+            self.spec,
+            [self.spec.objective(case.method) for case in cases],
+            runs,
+            [run.normal for run in runs],
+            [run.anomaly for run in runs],
+            device=where.device,
+            checkpoint=checkpoint,
+            on_epoch=epochs(tell),
+        )
+        seconds = time.perf_counter() - started
+        for case, run, result in zip(cases, runs, trained, strict=True):
+            scores = word_scores(
+                result, self.spec, case.method, run, run.split.test, where.device
+            )
+            yield {**figures(scores, run.labels), "seconds_of_all": seconds}
+        discard_checkpoints(checkpoint)
+
+    def _ours(
+        self, cases: Sequence[TextCase], rows: Sequence[Any], where: Where, tell: Tell
+    ) -> Iterator[Outcome]:
+        detectors = [
+            detector(self.spec, case.method, self.run_of(case), device=str(where.device))
+            for case in cases
+        ]
+        for case, scores in zip(cases, our_scores(detectors, rows, epochs(tell)), strict=True):
+            yield _measures(scores, self.run_of(case).labels)
+
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return AUROC and average precision."""
+        return [text_grid(records, metric) for metric in ("auroc", "average_precision")]
+
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each record."""
+        return csv_lines(records)
+
+    def draw(self, records: Sequence[Record], folder: Path) -> None:
+        """Draw nothing: the paper has a table alone."""
+        return None
+
+
+def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
+    """Make the splits and list the cases: words run by run, embeddings method by method."""
+    runs: dict[tuple[str, str, int], TextRun] = {}
+    cases: list[TextCase] = []
+    if "words" in spec.features:
+        for run in word_runs(spec, corpus):
+            runs["words", run.direction, run.number] = run
+            cases += [
+                TextCase(
+                    "words",
+                    "",
+                    run.direction,
+                    run.number,
+                    method,
+                    0.0 if method == "vae" else spec.gamma_l,
+                )
+                for method in spec.word_methods
+            ]
+    if "embeddings" in spec.features:
+        own = make_runs(corpus, spec.runs, gamma_l=spec.gamma_l)
+        own = [run for run in own if run.direction in spec.directions]
+        runs |= {("embeddings", run.direction, run.number): run for run in own}
+        cases += [
+            TextCase(
+                "embeddings",
+                spec.embedder_name,
+                run.direction,
+                run.number,
+                method,
+                spec.gamma_l if _learns_labels(method) else 0.0,
+            )
+            for method in spec.embedding_methods
+            for run in own
+        ]
+    return TextStudy(spec, corpus, runs, cases)
+
+
+def _learns_labels(method: str) -> bool:
+    if method in OURS:
+        return method != "vae"
+    return bool(getattr(peers()[method](), "uses_labels", True))
+
+
+def _peer(chosen: Any, rows: Any, labels: NDArray[np.bool_], tell: Tell) -> list[Outcome]:
+    return [_measures(peer_scores(chosen, rows), labels)]
+
+
+def _measures(scores: NDArray[np.float64], labels: NDArray[np.bool_]) -> Outcome:
+    return {
+        "auroc": float(roc_auc_score(labels, scores)),
+        "average_precision": float(average_precision_score(labels, scores)),
+    }

@@ -1,0 +1,162 @@
+"""What all benchmarks have in common: options, running, tables at the end."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from aloof.bench.records import Record
+from aloof.bench.runner import RECORDS, run_study, stored, write_tables
+from aloof.bench.specification import Specification, specify
+from aloof.bench.study import Study, Where
+from aloof.bench.tables import to_rich
+from aloof.cli.bench.progress import running
+from aloof.exceptions import ExperimentError, MissingExtraError
+from aloof.training import resolve_device
+
+__all__ = [
+    "Device",
+    "Experiment",
+    "Jobs",
+    "Json",
+    "Out",
+    "TablesOnly",
+    "carry_out",
+    "names",
+    "numbers",
+    "specified",
+]
+
+_S = TypeVar("_S", bound=Specification)
+
+Experiment = Annotated[
+    Path | None,
+    typer.Option(help="A TOML file with any option of the experiment; those here win."),
+]
+Device = Annotated[str, typer.Option(help="Where networks train.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for results. Default: results/ with the name of the experiment.",
+        file_okay=False,
+    ),
+]
+TablesOnly = Annotated[
+    bool, typer.Option("--tables-only", help="Run nothing: make tables of what is there.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
+]
+
+
+def names(option: str, text: str | None) -> list[str] | None:
+    """Return what stands between commas, at least one thing."""
+    if text is None:
+        return None
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise ExperimentError(f"--{option} is empty: give one, or several with commas between.")
+    return found
+
+
+def numbers(option: str, text: str | None) -> list[float] | None:
+    """Return the numbers that stand between commas."""
+    parts = names(option, text)
+    try:
+        return None if parts is None else [float(part) for part in parts]
+    except ValueError:
+        raise ExperimentError(
+            f"--{option} must be a number, or several with commas between; got {text!r}."
+        ) from None
+
+
+def specified(kind: type[_S], experiment: Path | None, given: dict[str, Any]) -> _S:
+    """Return the specification of a TOML file, with what was given here in its place."""
+    spec = specify(kind, given, file=experiment)
+    if not spec.name and experiment is not None:
+        spec = spec.model_copy(update={"name": experiment.stem})
+    return spec
+
+
+def carry_out(
+    study: Study[Any],
+    folder: Path,
+    *,
+    device: str = "auto",
+    jobs: int = 1,
+    tables_only: bool = False,
+    as_json: bool = False,
+    draw: Callable[[Where], None] | None = None,
+) -> None:
+    """Run a study, write its tables and pictures, and print them.
+
+    Parameters
+    ----------
+    study
+        What to run.
+    folder
+        For results.
+    device, jobs, tables_only, as_json
+        As the user gave them.
+    draw
+        Draws a picture that needs more than records; not with `tables_only`.
+    """
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    with _stoppable(folder), running() as report:
+        records = (
+            stored(study, folder)
+            if tables_only
+            else run_study(
+                study, folder, jobs=jobs, device=device, command=command, on_event=report
+            )
+        )
+    if not records:
+        raise ExperimentError(f"{folder} holds no result of this experiment.")
+    grids = write_tables(study, records, folder, command=command)
+    try:
+        if draw is not None and not tables_only:
+            draw(Where(resolve_device(device), folder, jobs))
+        study.draw(records, folder)
+    except MissingExtraError as error:
+        typer.echo(f"Pictures were not drawn: {error}", err=True)
+    if as_json:
+        for record in records:
+            typer.echo(json.dumps(record))
+    else:
+        console = Console(width=None if sys.stdout.isatty() else 200)
+        for grid in grids:
+            console.print(to_rich(grid))
+        console.print(f"Results are in {folder}.", highlight=False)
+    _tell_failures(records, folder)
+
+
+@contextmanager
+def _stoppable(folder: Path) -> Iterator[None]:
+    """Say where an interrupted run has got to."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Interrupted. What is done is in {folder}; the same command continues.", err=True
+        )
+        raise typer.Exit(130) from None
+
+
+def _tell_failures(records: list[Record], folder: Path) -> None:
+    failed = sum(record.get("status") == "error" for record in records)
+    if failed:
+        typer.echo(
+            f"{failed} of {len(records)} fits failed; the reasons are below the table and in "
+            f"{folder / RECORDS}. The same command tries them again.",
+            err=True,
+        )
+        raise typer.Exit(1)

@@ -1,0 +1,358 @@
+"""The image sweep: its protocol, its chunks, its records."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aloof.bench import Identity, run_study, specify, stored, write_tables
+from aloof.bench.images import (
+    IMAGE_SYSTEMS,
+    UNSUPERVISED,
+    ImageCase,
+    ImageSpecification,
+    ImageStudy,
+    make_images,
+    plan_chunks,
+)
+from aloof.bench.images import study as module
+from aloof.bench.images.settings import image_setting
+from aloof.bench.images.specification import IMAGE_VARIANTS
+from aloof.bench.images.splits import class_pairs, make_image_split
+from aloof.bench.images.systems import configuration
+from aloof.bench.images.tables import image_grids
+from aloof.bench.workers import Event
+from aloof.exceptions import ExperimentError
+from aloof.images import ImageDataset
+
+LABELS = np.repeat(np.arange(4), [100, 120, 80, 100])
+
+
+def striped(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return images of three classes: where a bright stripe lies."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(3), n)
+    pixels = rng.integers(0, 60, (3 * n, 1, 28, 28)).astype(np.uint8)
+    for k in range(3):
+        pixels[labels == k, :, 4 + 7 * k : 10 + 7 * k] += 150
+    return pixels, labels
+
+
+@pytest.fixture(scope="module")
+def stripes() -> ImageDataset:
+    (train, train_labels), (test, test_labels) = striped(60, 0), striped(20, 1)
+    names = ("top", "middle", "bottom")
+    return ImageDataset("fashion-mnist", train, train_labels, test, test_labels, names, "made")
+
+
+def sweep(options: dict[str, Any], data: ImageDataset) -> ImageStudy:
+    return make_images(specify(ImageSpecification, options), data)
+
+
+def test_a_split_follows_the_ratios() -> None:
+    split = make_image_split(LABELS, 0, 1, gamma_l=0.1, gamma_p=0.2, seed=3)
+    assert len(split.held_normal) == 20
+    clean = split.normal[LABELS[split.normal] == 0]
+    assert len(clean) == 80
+    assert split.n_hidden == len(split.normal) - 80 == 20  # a fifth of all unlabelled rows
+    assert len(split.anomaly) == round(80 / 9)
+    assert set(LABELS[split.anomaly]) == set(LABELS[split.held_anomaly]) == {1}
+    parts = [split.normal, split.anomaly, split.held_normal, split.held_anomaly]
+    everyone = np.concatenate(parts)
+    assert len(np.unique(everyone)) == len(everyone), "no row has two roles"
+
+
+def test_ratios_are_nested_and_leave_the_normal_rows_alone() -> None:
+    few, many = (make_image_split(LABELS, 2, 3, gamma_l=g) for g in (0.05, 0.2))
+    assert np.array_equal(few.normal, many.normal)
+    assert set(few.anomaly) < set(many.anomaly)
+    assert set(few.held_anomaly) < set(many.held_anomaly)
+    other = make_image_split(LABELS, 2, 0, gamma_l=0.05)
+    assert np.array_equal(few.normal, other.normal), "whatever the anomalies' class"
+
+
+def test_too_many_labelled_anomalies_are_counted() -> None:
+    with pytest.raises(ExperimentError, match=r"needs 100 labelled anomalies.* has 80 rows"):
+        make_image_split(LABELS, 0, 2, gamma_l=0.5)
+
+
+def test_ninety_problems_are_all_pairs() -> None:
+    pairs = class_pairs(10, 90)
+    assert len(set(pairs)) == 90
+    assert all(normal != anomaly for normal, anomaly in pairs)
+    with pytest.raises(ExperimentError, match=r"10 problems .* or 90 .* got 7"):
+        class_pairs(10, 7)
+
+
+def test_a_vae_is_run_once_a_class_and_others_for_every_ratio() -> None:
+    cases = ImageSpecification(problems=90, gamma_l=(0.0, 0.05), methods=("vae", "dp")).cases(
+        10
+    )
+    vae = [case for case in cases if case.method == "vae"]
+    assert len(vae) == 10
+    assert {case.gamma_l for case in vae} == {0.0}
+    assert sum(case.method == "dp" and case.gamma_l == 0.05 for case in cases) == 90
+
+
+def test_chunks_hold_every_case_once_and_no_more_members_than_fit() -> None:
+    cases = ImageSpecification(problems=90, methods=("vae", "dp", "mml", "deep-sad")).cases(10)
+    chunks = list(plan_chunks(cases, 5, 100))
+    assert sorted(c for chunk in chunks for c in chunk) == sorted(cases)
+    for chunk in chunks:
+        for method in {case.method for case in chunk}:
+            assert 5 * sum(case.method == method for case in chunk) <= 100
+    mixed = [chunk for chunk in chunks if {"deep-sad"} < {case.method for case in chunk}]
+    assert not mixed, "baselines are fitted apart from our methods"
+
+
+def test_hybrids_and_their_autoencoder_are_one_chunk() -> None:
+    methods = ("cae", "kde-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad", "deep-sad-ill")
+    spec = ImageSpecification(methods=methods)
+    chunks = list(plan_chunks(spec.cases(10), 5, 250))
+    assert [{case.method for case in chunk} for chunk in chunks] == [
+        {"cae", "kde-hybrid", "ssad-hybrid"},
+        {"deep-svdd", "deep-sad"},
+        {"deep-sad-ill"},
+    ]
+    small = [c for c in plan_chunks(spec.cases(10), 5, 20) if c[0].method == "cae"]
+    assert [len({case.normal for case in chunk}) for chunk in small] == [4, 4, 2]
+    polluted = ImageSpecification(gamma_l=(0.05,), gamma_p=(0.1,), methods=("ssad-hybrid",))
+    sizes = [len(chunk) for chunk in plan_chunks(polluted.cases(10), 5, 20)]
+    assert sizes == [4, 4, 2], "hidden anomalies are another autoencoder's"
+
+
+def test_systems_of_a_family_are_what_they_are_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    train, test = (rng.integers(0, 255, (3 * n, 1, 28, 28)).astype(np.uint8) for n in (30, 20))
+    labels, test_labels = (np.repeat(np.arange(3), n) for n in (30, 20))
+    noise = ImageDataset("fashion-mnist", train, labels, test, test_labels, tuple("abc"), "")
+    methods = ["cae", "oc-svm-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad"]
+    options = {"members": 2, "gamma_l": [0.0, 0.1], "baseline_epochs": 2}
+
+    def found(methods: list[str], folder: str, stack: int) -> dict[tuple[str, int], float]:
+        study = sweep({**options, "methods": methods, "stack": stack}, noise)
+        records = run_study(study, tmp_path / folder, device="cpu")
+        return {(record["method"], record["normal"]): record["auroc"] for record in records}
+
+    together = found(methods, "together", 100)
+    assert len({round(auroc, 3) for auroc in together.values()}) > 12, "no two are mistaken"
+    for method in methods:
+        alone = found([method], method, 2)  # one problem at a time
+        assert len(alone) == 3
+        assert alone == pytest.approx({place: together[place] for place in alone}, abs=2e-3)
+
+
+def test_records_are_written_as_cases_are_scored(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(_: ImageSpecification, cases: list[ImageCase], *__: object) -> list[object]:
+        def score(images: np.ndarray) -> np.ndarray:
+            return images.mean((1, 2, 3))[None]
+
+        def stop(_: np.ndarray) -> np.ndarray:
+            raise KeyboardInterrupt
+
+        return [score] * (len(cases) - 1) + [stop]
+
+    monkeypatch.setattr(module, "fit_cases", fit)
+    study = sweep({**SMALL, "methods": ["vae"]}, stripes)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, tmp_path, device="cpu")
+    assert len(stored(study, tmp_path)) == 2
+
+
+def test_known_systems() -> None:
+    assert UNSUPERVISED < set(IMAGE_SYSTEMS)
+    assert "ssad-hybrid" in set(IMAGE_SYSTEMS) - UNSUPERVISED
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dataset": "fashion"}, "no image set 'fashion'; did you mean 'fashion-mnist'"),
+        ({"methods": ["deepsad"]}, "no method 'deepsad'; did you mean 'deep-sad'"),
+        ({"ratio": 1}, "no option 'ratio'"),
+        ({"members": 0}, "members must be at least 1"),
+        ({"variants": ["same-unfrozen"]}, "no variant .*; did you mean 'same-unfreeze'"),
+    ],
+)
+def test_bad_options_say_what_is_known(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        specify(ImageSpecification, options)
+
+
+SMALL = {"members": 1, "max_epochs": 6, "stack": 3, "gamma_l": [0.0, 0.1]}
+
+
+def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> None:
+    study = sweep({**SMALL, "methods": ["vae", "dp"]}, stripes)
+    events: list[Event] = []
+    records = run_study(study, tmp_path, device="cpu", on_event=events.append)
+    assert len(records) == 6
+    assert sum(event.kind == "started" for event in events) == 1, "one chunk"
+    by_method = {
+        method: np.mean([r["auroc"] for r in records if r["method"] == method])
+        for method in ("vae", "dp")
+    }
+    assert by_method["vae"] > 0.6
+    for record in records:
+        assert record["auroc"] == pytest.approx(np.mean(record["member_auroc"]))
+        assert (record["n_labelled"] > 0) == (record["method"] == "dp")
+    path = tmp_path / "records.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:4]))  # as if it had been killed
+    kept = stored(study, tmp_path)
+    assert [r["auroc"] for r in kept] == [r["auroc"] for r in records if r in kept]
+    assert len(kept) == 4
+    longer = sweep({**SMALL, "methods": ["vae", "dp"], "max_epochs": 7}, stripes)
+    assert stored(longer, tmp_path) == []
+    again = run_study(study, tmp_path, device="cpu")
+    timeless = [{k: v for k, v in r.items() if k not in _TIMES} for r in (*records, *again)]
+    assert timeless[:6] == timeless[6:]
+    write_tables(study, records, tmp_path, command="aloof bench images")
+    text = (tmp_path / "table.md").read_text()
+    assert "dp, the paper" in text
+    assert "| vae, the paper | 90.8 ± 4.6 |  |" in text
+    assert "records of cpu, the last of 20" in text
+
+
+_TIMES = ("finished", "seconds", "stacked")
+
+
+def test_a_killed_plan_of_all_pairs_resumes_to_the_same_records(tmp_path: Path) -> None:
+    script = tmp_path / "sweep.py"
+    script.write_text(_SCRIPT)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def start(folder: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, str(script), str(folder)], env=environment)
+
+    assert start(whole).wait() == 0
+    process = start(killed)
+    records = killed / "records.jsonl"
+    while process.poll() is None and not (records.exists() and records.stat().st_size):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert start(killed).wait() == 0
+    first, second = (_sorted(folder / "records.jsonl") for folder in (whole, killed))
+    assert len(first) == 90
+    assert first == second
+
+
+def _sorted(path: Path) -> list[str]:
+    import json
+
+    found = {}
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        place = (record["normal"], record["anomaly"])
+        found[place] = json.dumps({k: v for k, v in record.items() if k not in _TIMES})
+    return [found[place] for place in sorted(found)]
+
+
+_SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+from aloof.bench import run_study, specify
+from aloof.bench.images import ImageSpecification, make_images
+from aloof.images import ImageDataset
+
+rng = np.random.default_rng(0)
+pixels = rng.integers(0, 255, (100, 1, 28, 28)).astype(np.uint8)
+labels = np.repeat(np.arange(10), 10)
+data = ImageDataset(
+    "fashion-mnist", pixels, labels, pixels, labels, tuple("0123456789"), "noise"
+)
+options = {"methods": ["iforest", "oc-svm", "ssad"], "problems": 90, "gamma_l": [0.1]}
+spec = specify(ImageSpecification, {**options, "stack": 15, "members": 5})
+run_study(make_images(spec, data), Path(sys.argv[1]), device="cpu")
+"""
+
+
+def test_an_ablation_stands_beside_the_method(stripes: ImageDataset, tmp_path: Path) -> None:
+    variants = ["", "same-unfreeze", "separate-freeze"]
+    options = {**SMALL, "methods": ["vae", "dp"], "variants": variants, "gamma_l": [0.0, 0.1]}
+    records = run_study(sweep(options, stripes), tmp_path, device="cpu")
+    assert len(records) == 3 + 3 * 3, "a VAE has no variants"
+    ours = [r for r in records if r["method"] == "dp"]
+    auroc = {v: [r["auroc"] for r in ours if r["variant"] == v] for v in variants}
+    assert len(set(map(tuple, auroc.values()))) == 3, "each of them learns something else"
+    labels = [row[0] for row in image_grids(records)[0].rows]
+    assert {"dp", "dp (same-unfreeze)", "dp (separate-freeze)"} <= set(labels)
+
+
+def test_hidden_anomalies_have_the_papers_setting() -> None:
+    clean, polluted = (image_setting("fashion-mnist", "mml", polluted=p) for p in (False, True))
+    assert (clean.beta_cubo, polluted.beta_cubo) == (0.005, 0.25)
+    assert image_setting("fashion-mnist", "dp", polluted=True) == image_setting(
+        "fashion-mnist", "dp"
+    )
+    spec = specify(
+        ImageSpecification, {"methods": ["mml"], "gamma_l": 0.05, "gamma_p": [0, 0.1]}
+    )
+    found = {
+        case.gamma_p: configuration(spec, case)["objective"].beta_cubo
+        for case in spec.cases(10)
+    }
+    assert found == {0.0: 0.005, 0.1: 0.25}
+
+
+def test_deep_sad_stands_beside_ours(stripes: ImageDataset, tmp_path: Path) -> None:
+    options = {**SMALL, "methods": ["vae", "dp", "deep-sad"], "baseline_epochs": 3}
+    records = run_study(sweep({**options, "max_epochs": 2}, stripes), tmp_path, device="cpu")
+    titles = [grid.title for grid in image_grids(records)]
+    assert titles[-1] == "fashion-mnist: difference to Deep SAD"
+
+
+def test_cases_are_ordered_by_what_they_are() -> None:
+    one = ImageCase("mnist", "dp", 0, 1, 0.05, 0.0, 0)
+    assert one == ImageCase("mnist", "dp", 0, 1, 0.05, 0.0, 0, "")
+
+
+def test_ill_trained_deep_sad_without_labels(stripes: ImageDataset, tmp_path: Path) -> None:
+    """The paper has a figure for it: an ill-trained Deep SVDD."""
+    options = {**SMALL, "methods": ["deep-svdd", "deep-sad-ill"], "baseline_epochs": 2}
+    study = sweep(options, stripes)
+    ratios = [case.gamma_l for case in study.cases if case.method == "deep-sad-ill"]
+    assert sorted(ratios) == [0.0] * 3 + [0.1] * 3
+    records = run_study(study, tmp_path, device="cpu")
+    ill = [r for r in records if r["method"] == "deep-sad-ill" and r["gamma_l"] == 0.0]
+    assert [record["n_labelled"] for record in ill] == [0, 0, 0]
+    assert {record["config"]["baseline"]["pretrain_epochs"] for record in ill} == {10}
+    row = next(row for row in study.grids(records)[0].rows if row[0] == "deep-sad-ill")
+    assert all("[3]" in cell for cell in row[1:]), "a result for each ratio"
+
+
+def test_rows_that_another_numpy_drew_are_run_again(stripes: ImageDataset) -> None:
+    study = sweep({**SMALL, "methods": ["dp"], "gamma_l": [0.1]}, stripes)
+    identity = study.identity(study.cases[0])
+    record = {**asdict(study.cases[0]), **identity.record}
+    assert identity.holds(record)
+    assert not identity.holds({**record, "split_sha256": "0" * 64})
+    assert not identity.holds({**record, "revision": record["revision"] + 1})
+    old = {key: value for key, value in record.items() if key != "split_sha256"}
+    assert identity.holds(old), "records from before there was a digest are taken as they are"
+    split = study.split(study.cases[0])
+    moved = replace(split, anomaly=split.anomaly + 1)
+    assert split.sha256 == record["split_sha256"] != moved.sha256
+
+
+def test_a_variant_is_part_of_the_configuration() -> None:
+    spec = ImageSpecification(methods=("dp",), gamma_l=(0.1,), variants=tuple(IMAGE_VARIANTS))
+    cases = {case.variant: case for case in spec.cases(3)}
+    plain = Identity(configuration(spec, cases[""]))
+    for variant, case in cases.items():
+        other = Identity(configuration(spec, case))
+        assert plain.holds(other.record) == (variant == "")

@@ -35,7 +35,7 @@ class MethodRecord:
         return self.attracts or self.repels
 
 
-METHODS: Mapping[Method, MethodRecord] = {
+METHODS: Mapping[str, MethodRecord] = {
     "vae": MethodRecord("VAE"),
     "mml": MethodRecord("MML-VAE", repels=True),
     "dp": MethodRecord("DP-VAE", attracts=True),

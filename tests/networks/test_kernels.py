@@ -13,12 +13,7 @@ import torch
 from torch import Tensor
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv, stacked
-from aloof.networks.stacked import (
-    fused_activation,
-    fused_convolution,
-    linear,
-    parameters_held,
-)
+from aloof.networks.stacked import fused_activation, fused_convolution, linear
 from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.stack import Stack
 
@@ -156,29 +151,6 @@ def test_linear_layers_have_the_gradients_of_autograd(with_bias: bool) -> None:
         strict=True,
     ):
         torch.testing.assert_close(one, other)
-
-
-def test_parameters_that_are_held_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from aloof.networks import _kernels
-
-    calls = []
-    original = _kernels.Filters.weight_gradient
-    monkeypatch.setattr(
-        _kernels.Filters, "weight_gradient", lambda *a: calls.append(1) or original(*a)
-    )
-    monkeypatch.setattr(conv, "can_fuse", lambda _: True)
-    x = torch.randn(2, 3, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    x = x.to(DEVICE).requires_grad_()
-    stack = stacks(ConvEncoder, (1, 8, 8), x, channels=(4,))
-    mean, _ = stack(x, training=True)
-    with parameters_held():
-        (held,) = torch.autograd.grad(mean.sum(), x, retain_graph=True)
-    assert not calls
-    free, *_ = torch.autograd.grad(
-        mean.sum(), [x, *stack.parameters.values()], allow_unused=True
-    )
-    assert calls
-    torch.testing.assert_close(held, free)
 
 
 def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

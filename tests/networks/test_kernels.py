@@ -50,14 +50,14 @@ def run(
 
 
 SHAPES: list[tuple[tuple[int, int, int], dict[str, object]]] = [
-    ((1, 8, 8), {"channels": (4, 16)}),
-    ((1, 8, 8), {"channels": (16, 4), "kernel": 4, "slope": 0.0, "normalise": False}),
-    ((3, 10, 9), {"channels": (16, 32), "hidden": ()}),
-    ((2, 7, 7), {"channels": (16,), "kernel": 3}),
-    ((1, 8, 8), {"channels": (16, 32), "hidden": ()}),
-    ((3, 8, 12), {"channels": (16, 32), "hidden": (), "kernel": 3}),
-    ((1, 8, 8), {"channels": (32, 16), "hidden": (), "kernel": 3}),  # corners, two by two
-    ((16, 4, 4), {"channels": (16,), "hidden": (), "kernel": 7}),
+    ((1, 8, 8), {"filters": (4, 16)}),
+    ((1, 8, 8), {"filters": (16, 4), "kernel": 4, "slope": 0.0, "normalise": False}),
+    ((3, 10, 9), {"filters": (16, 32), "hidden": ()}),
+    ((2, 7, 7), {"filters": (16,), "kernel": 3}),
+    ((1, 8, 8), {"filters": (16, 32), "hidden": ()}),
+    ((3, 8, 12), {"filters": (16, 32), "hidden": (), "kernel": 3}),
+    ((1, 8, 8), {"filters": (32, 16), "hidden": (), "kernel": 3}),  # corners, two by two
+    ((16, 4, 4), {"filters": (16,), "hidden": (), "kernel": 7}),
 ]
 
 

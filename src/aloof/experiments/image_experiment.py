@@ -165,7 +165,11 @@ class ImageExperiment:
         what: dict[str, Any] = {
             "protocol": _PROTOCOL,
             "data": sha256,
-            "network": PAPER_NETWORKS[self.dataset],
+            # "channels" is the word that results were made with.
+            "network": {
+                "channels" if name == "filters" else name: value
+                for name, value in PAPER_NETWORKS[self.dataset].items()
+            },
         }
         if case.method in SHALLOW_METHODS:
             pass  # one detector, and nothing to train

@@ -26,25 +26,25 @@ from torch.nn.functional import (
     pad,
 )
 
-from aloof.networks.mlp import Linear
+from aloof.networks.mlp import Linear, PosteriorHead
 from aloof.networks.stacked import can_fuse, fused_activation, fused_convolution, fused_stage
 
-__all__ = ["PAPER_NETWORKS", "ConvDecoder", "ConvEncoder", "default_channels"]
+__all__ = ["PAPER_NETWORKS", "ConvDecoder", "ConvEncoder", "default_filters"]
 
 # What the paper's appendix says of its networks, and the size of their latent space.
 PAPER_NETWORKS: dict[str, dict[str, Any]] = {
-    "fashion-mnist": {"channels": (16, 32), "hidden": (64,), "latent_dim": 32},
+    "fashion-mnist": {"filters": (16, 32), "hidden": (64,), "latent_dim": 32},
     "mnist": {
-        "channels": (64, 128),
+        "filters": (64, 128),
         "hidden": (1024,),
         "latent_dim": 32,
         "kernel": 4,
         "slope": 0.0,
         "normalise": False,
     },
-    "cifar10": {"channels": (32, 64, 128), "hidden": (), "latent_dim": 128},
+    "cifar10": {"filters": (32, 64, 128), "hidden": (), "latent_dim": 128},
     "cats-vs-dogs": {
-        "channels": (128, 256, 512),
+        "filters": (128, 256, 512),
         "hidden": (),
         "latent_dim": 256,
         "kernel": 3,
@@ -216,9 +216,9 @@ class ConvEncoder(nn.Module):
         Shape of one image, ``(channels, height, width)``.
     latent_dim
         Size of the latent space.
-    channels
-        Filters of each convolutional stage; every stage halves height and width. None:
-        `default_channels` of the shape.
+    filters
+        How many, of each convolutional stage; every stage halves height and width. None:
+        `default_filters` of the shape.
     hidden
         Widths of the dense layers between the last stage and the latent space.
     kernel
@@ -235,7 +235,7 @@ class ConvEncoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] | None = None,
+        filters: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
         *,
         kernel: int = 5,
@@ -243,17 +243,22 @@ class ConvEncoder(nn.Module):
         normalise: bool = True,
     ) -> None:
         super().__init__()
-        channels = default_channels(shape) if channels is None else channels
-        widths = [prod(_smallest(shape, channels)), *hidden]
+        filters = default_filters(shape) if filters is None else filters
+        widths = [prod(_smallest(shape, filters)), *hidden]
         self.stages = nn.ModuleList(
             _Stage(n_in, n_out, kernel, slope, normalise, pool=True)
-            for n_in, n_out in pairwise((shape[0], *channels))
+            for n_in, n_out in pairwise((shape[0], *filters))
         )
         self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        self.head = Linear(widths[-1], 2 * latent_dim)
+        self.head = PosteriorHead(widths[-1], latent_dim)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map images ``(..., n, c, h, w)`` to two tensors ``(..., n, latent_dim)``."""
+        posterior: tuple[Tensor, Tensor] = self.head(self.features(x))
+        return posterior
+
+    def features(self, x: Tensor) -> Tensor:
+        """Map images ``(..., n, c, h, w)`` to what the head is shown, ``(..., n, width)``."""
         stacked = x.dim() == 5
         y = x.permute(0, 1, 3, 4, 2) if stacked else x
         for stage in self.stages:
@@ -261,8 +266,7 @@ class ConvEncoder(nn.Module):
         y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
         for layer in self.dense:
             y = layer(y)
-        mean, log_var = self.head(y).chunk(2, -1)
-        return mean, log_var
+        return y
 
 
 class ConvDecoder(nn.Module):
@@ -277,7 +281,7 @@ class ConvDecoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] | None = None,
+        filters: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
         *,
         kernel: int = 5,
@@ -285,17 +289,17 @@ class ConvDecoder(nn.Module):
         normalise: bool = True,
     ) -> None:
         super().__init__()
-        channels = default_channels(shape) if channels is None else channels
-        self._smallest = _smallest(shape, channels)
+        filters = default_filters(shape) if filters is None else filters
+        self._smallest = _smallest(shape, filters)
         widths = [latent_dim, *reversed(hidden), prod(self._smallest)]
         self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        depths = reversed(range(len(channels)))
+        depths = reversed(range(len(filters)))
         self._sizes = [(shape[1] >> depth, shape[2] >> depth) for depth in depths]
         self.stages = nn.ModuleList(
             _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
-            for n_in, n_out in pairwise(reversed(channels))
+            for n_in, n_out in pairwise(reversed(filters))
         )
-        self.output = _Convolution(channels[0], shape[0], kernel)
+        self.output = _Convolution(filters[0], shape[0], kernel)
 
     def forward(self, z: Tensor) -> Tensor:
         """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
@@ -368,25 +372,25 @@ def _autocast(x: Tensor) -> Tensor:
     return x
 
 
-def default_channels(shape: Sequence[int]) -> tuple[int, ...]:
+def default_filters(shape: Sequence[int]) -> tuple[int, ...]:
     """Return filters that suit images of any size: halve until a side is 8 pixels or less.
 
     Examples
     --------
-    >>> default_channels((1, 28, 28)), default_channels((3, 64, 64))
+    >>> default_filters((1, 28, 28)), default_filters((3, 64, 64))
     ((16, 32), (32, 64, 128))
     """
     side, width = min(shape[1:]), 16 if shape[0] == 1 else 32
-    channels = [width]
-    while side >> len(channels) > 8:
-        channels.append(min(2 * channels[-1], 256))
-    return tuple(channels)
+    filters = [width]
+    while side >> len(filters) > 8:
+        filters.append(min(2 * filters[-1], 256))
+    return tuple(filters)
 
 
-def _smallest(shape: Sequence[int], channels: Sequence[int]) -> tuple[int, int, int]:
-    if len(shape) != 3 or min(shape[1:]) >> len(channels) < 1:
+def _smallest(shape: Sequence[int], filters: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) != 3 or min(shape[1:]) >> len(filters) < 1:
         raise ValueError(
-            f"{len(channels)} halvings need images (channels, height, width) of at least "
-            f"{2 ** len(channels)} pixels a side; got {tuple(shape)}."
+            f"{len(filters)} halvings need images (channels, height, width) of at least "
+            f"{2 ** len(filters)} pixels a side; got {tuple(shape)}."
         )
-    return channels[-1], shape[1] >> len(channels), shape[2] >> len(channels)
+    return filters[-1], shape[1] >> len(filters), shape[2] >> len(filters)

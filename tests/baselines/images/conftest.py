@@ -16,7 +16,7 @@ from aloof.baselines.images import (
 )
 
 CPU = torch.device("cpu")
-NETWORK = {"channels": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
+NETWORK = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
 SHORT = ImageSchedule(
     max_epochs=15,
     learning_rate=1e-3,

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
+from aloof.networks._compiling import constant
 from aloof.training import Ensemble
 from aloof.training.stack import _is_stackable
 
@@ -109,3 +110,12 @@ def test_shapes_that_do_not_fit() -> None:
         MLPEncoder((1, 28, 28), 4)
     with pytest.raises(ValueError, match="at least 8 pixels"):
         ConvEncoder((1, 4, 4), 4, (2, 2, 2))
+
+
+def test_constants_are_marked_as_torch_marks_them() -> None:
+    def ours() -> None: ...
+
+    def theirs() -> None: ...
+
+    assert vars(constant(ours)) == vars(torch.compiler.assume_constant_result(theirs)) != {}
+    assert constant(ours) is ours

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aloof.networks._compiling import constant
+
 __all__ = [
     "can_fuse",
     "fused_activation",
@@ -45,7 +47,7 @@ def can_fuse(x: Tensor) -> bool:
     return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and _has_room(x.device)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _has_room(device: torch.device) -> bool:
     """Whether the tiles of the kernels fit on a GPU: an A100 and larger, no consumer's card."""
     found = torch.cuda.get_device_properties(device)

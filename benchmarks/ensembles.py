@@ -57,14 +57,14 @@ def mlp(hidden: tuple[int, ...], latent_dim: int) -> Architecture:
 
 def conv(
     shape: tuple[int, ...],
-    channels: Sequence[int],
+    filters: Sequence[int],
     hidden: Sequence[int],
     latent_dim: int,
     **options: Any,
 ) -> Architecture:
     return Architecture(
-        partial(ConvEncoder, shape, latent_dim, channels, hidden, **options),
-        partial(ConvDecoder, shape, latent_dim, channels, hidden, **options),
+        partial(ConvEncoder, shape, latent_dim, filters, hidden, **options),
+        partial(ConvDecoder, shape, latent_dim, filters, hidden, **options),
         latent_dim,
     )
 

@@ -153,7 +153,7 @@ def fitted(make, visible, hidden):
     return fit
 
 
-NETWORK = {"channels": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
+NETWORK = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
 
 
 @pytest.fixture(scope="session")

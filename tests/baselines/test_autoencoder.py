@@ -10,7 +10,7 @@ from sklearn.base import clone
 from aloof.baselines import KNN, SSAD, Autoencoder, Hybrid, OneClassSVM
 from aloof.training import Stream, derive
 
-IMAGES = {"channels": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
+IMAGES = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
 
 
 def test_it_converges(visible):

@@ -13,7 +13,7 @@ from aloof.baselines.hypersphere import centre_of
 from aloof.exceptions import LabelWarning
 
 COMMON = {
-    "images": {"channels": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3},
+    "images": {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3},
     "device": "cpu",
     "random_state": 0,
 }

@@ -12,7 +12,7 @@ from aloof.networks import conv
 from aloof.training import Setup, Task
 
 CPU = torch.device("cpu")
-OPTIONS = {"channels": (4, 16), "hidden": (6,), "latent_dim": 3, "kernel": 3}
+OPTIONS = {"filters": (4, 16), "hidden": (6,), "latent_dim": 3, "kernel": 3}
 SHAPES = [(1, 8, 8), (9,)]
 
 
@@ -44,7 +44,7 @@ def test_a_network_without_biases_maps_nothing_to_nothing():
 
 def test_the_code_is_as_large_as_it_was_asked_to_be():
     with torch.random.fork_rng():
-        encoder = CodeEncoder((3, 9, 10), 5, channels=(4, 8), hidden=())
+        encoder = CodeEncoder((3, 9, 10), 5, filters=(4, 8), hidden=())
     assert encoder(torch.zeros(2, 3, 9, 10)).shape == (2, 5)
 
 

@@ -330,7 +330,7 @@ def test_ill_trained_deep_sad_without_labels(stripes: ImageDataset, tmp_path: Pa
     records = run_study(study, tmp_path, device="cpu")
     ill = [r for r in records if r["method"] == "deep-sad-ill" and r["gamma_l"] == 0.0]
     assert [record["n_labelled"] for record in ill] == [0, 0, 0]
-    assert {record["config"]["baseline"]["pretrain_epochs"] for record in ill} == {10}
+    assert {record["config"]["pretrain_epochs"] for record in ill} == {10}
     row = next(row for row in study.grids(records)[0].rows if row[0] == "deep-sad-ill")
     assert all("[3]" in cell for cell in row[1:]), "a result for each ratio"
 

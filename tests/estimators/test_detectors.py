@@ -154,9 +154,8 @@ def test_there_is_no_direction_where_no_anomaly_was_taught() -> None:
         assert np.array_equal(one.score_samples(X), other.score_samples(X))
 
 
-@pytest.mark.parametrize("detector", LABELLED)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_labelled_anomalies_help(detector: type, seed: int) -> None:
+def test_labelled_anomalies_help(seed: int) -> None:
     """Anomalies along a direction in which normal rows vary, too: labels tell them apart."""
     rng = np.random.default_rng(seed)
 
@@ -168,13 +167,14 @@ def test_labelled_anomalies_help(detector: type, seed: int) -> None:
     X, y = draw(400)
     keep = np.r_[np.arange(400), 400 + np.arange(8)]
     X_test, y_test = draw(400)
-    settings = {"max_epochs": 80, "random_state": seed, "n_members": 3}
-    plain = VAE(**settings).fit(X[keep], y[keep])
-    taught = detector(**settings, warmup_epochs=30).fit(X[keep], y[keep])
-    before, after = (
-        roc_auc_score(y_test, model.anomaly_score(X_test)) for model in (plain, taught)
-    )
-    assert after > before + 0.06
+
+    def auroc(detector: type, **options: Any) -> float:
+        model = detector(max_epochs=80, random_state=seed, n_members=3, **options)
+        return float(roc_auc_score(y_test, model.fit(X[keep], y[keep]).anomaly_score(X_test)))
+
+    plain = auroc(VAE)
+    for detector in LABELLED:
+        assert auroc(detector, warmup_epochs=30) > plain + 0.06, detector
 
 
 @pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])

@@ -23,7 +23,7 @@ from aloof.networks import (
     MLPDecoder,
     MLPEncoder,
 )
-from aloof.networks.conv import _Dense
+from aloof.networks.dense import Dense
 
 __all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
 
@@ -47,7 +47,7 @@ class Perceptron(nn.Module):
     def __init__(self, widths: Sequence[int], *, normalise: bool) -> None:
         super().__init__()
         self.dense = nn.ModuleList(
-            _Dense(*pair, _SLOPE, normalise) for pair in pairwise(widths[:-1])
+            Dense(*pair, _SLOPE, normalise) for pair in pairwise(widths[:-1])
         )
         self.head = Linear(widths[-2], widths[-1])
 

@@ -17,19 +17,19 @@ __all__ = ["RENAMED", "Identity", "jsonable"]
 
 # Options that have another name now, as records have them: old name to new name.
 RENAMED: Mapping[str, str] = {
+    "channels": "filters",
     "lean": "direction_penalty",
     "references": "aggregate_prior",
 }
 
 # Where, how fast and how loudly something runs is not what it computes, and neither is what is
-# done to images or to rows that are standardised already.
+# done to rows that are standardised already.
 _NO_CONFIG = frozenset(
     [
         "checkpoint",
         "compile",
         "device",
         "engine",
-        "filters",
         "random_state",
         "standardize",
         "verbose",

@@ -454,8 +454,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             encoder, decoder = self.encoder, self.decoder
         elif len(self.shape_) == 3:
             filters = None if self.filters is None else tuple(self.filters)
-            encoder = partial(ConvEncoder, channels=filters, hidden=tuple(self.hidden))
-            decoder = partial(ConvDecoder, channels=filters, hidden=tuple(self.hidden))
+            encoder = partial(ConvEncoder, filters=filters, hidden=tuple(self.hidden))
+            decoder = partial(ConvDecoder, filters=filters, hidden=tuple(self.hidden))
         else:
             hidden = tuple(self.hidden)
             encoder = partial(MLPEncoder, hidden=hidden)

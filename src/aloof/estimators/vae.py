@@ -25,7 +25,7 @@ class VAE(Detector):
         networks of your own.
     filters
         With images: the filters of each convolutional stage, which halves height and width.
-        None: as many as suit the size of the images, see `aloof.networks.default_channels`.
+        None: as many as suit the size of the images, see `aloof.networks.default_filters`.
     latent_dim
         Size of the latent space.
     n_members

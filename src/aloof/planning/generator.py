@@ -39,15 +39,15 @@ class NetworkConfig:
         In training.
     latent_dim
         Size of the latent space.
-    channels
-        Filters of convolutions over the grid, each halving its side; the paper has none, its
-        first layer sees the cells as they are.
+    filters
+        How many, of each convolution over the grid, which halves its side; the paper has none,
+        its first layer sees the cells as they are.
     """
 
     hidden: tuple[int, ...] = (512, 512)
     dropout: float = 0.5
     latent_dim: int = 256
-    channels: tuple[int, ...] = ()
+    filters: tuple[int, ...] = ()
 
     def architecture(self, size: int) -> Architecture:
         """Return what makes networks for grids of `size` cells a side."""
@@ -55,7 +55,7 @@ class NetworkConfig:
         options: dict[str, Any] = {
             "hidden": self.hidden,
             "dropout": self.dropout,
-            "channels": self.channels,
+            "filters": self.filters,
             "image_size": size,
         }
         return Architecture(

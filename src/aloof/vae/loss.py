@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from aloof.networks.stacked import parameters_held
 from aloof.objectives import (
     bernoulli,
     categorical,
@@ -238,10 +237,9 @@ class _Held(torch.autograd.Function):
         d_z = None
         if ctx.needs_input_grad[0] and made:
             outputs, given = zip(*made, strict=True)
-            with parameters_held():
-                (d_z,) = torch.autograd.grad(
-                    outputs, ctx.z, given, retain_graph=True, allow_unused=True
-                )
+            (d_z,) = torch.autograd.grad(
+                outputs, ctx.z, given, retain_graph=True, allow_unused=True
+            )
         ctx.z, ctx.outputs = None, ()
         return d_z, *[None for _ in gradients]
 

@@ -49,12 +49,11 @@ def family(method: str) -> str:
 def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
     """Return what the result of a case depends on, beside rows and code."""
     if case.method in SHALLOW_METHODS:
-        return {"detector": _detector(case)}  # one, and nothing to train
-    if case.method not in METHODS:
-        found = {"members": spec.members, "baseline": _deep(spec, family(case.method))}
-        hybrid = case.method.endswith("-hybrid")
-        return {**found, "detector": _detector(case)} if hybrid else found
+        return {}  # one detector, and nothing to train
     found = {"network": PAPER_NETWORKS[spec.dataset], "members": spec.members}
+    if case.method not in METHODS:  # other numbers in `_deep` are another revision
+        epochs = spec.pretrain_epochs(case.method)
+        return {**found, "max_epochs": spec.baseline_epochs, "pretrain_epochs": epochs}
     setting = _setting(spec, case)
     training = asdict(setting.config(**IMAGE_VARIANTS[case.variant]))
     del training["precision"]  # follows the device

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -188,17 +190,74 @@ def test_only_a_model_is_replaced(folder: Path, model: DualPriorVAE, tmp_path: P
     assert sorted(os.listdir(tmp_path)) == ["empty", "link", "model", "web"]
 
 
-@pytest.mark.parametrize("can_exchange", [True, False])
-def test_replacing_leaves_nothing_behind(
-    folder: Path, model: DualPriorVAE, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
-) -> None:
-    from aloof import persistence
-
-    if not can_exchange:
-        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+def test_replacing_leaves_nothing_behind(folder: Path, model: DualPriorVAE) -> None:
     model.save(folder)
     assert os.listdir(folder.parent) == ["model"]
+    assert sorted(os.listdir(folder)) == ["manifest.json", "model.safetensors"]
     assert np.array_equal(aloof.load(folder).training_scores_, model.training_scores_)
+
+
+@pytest.fixture(scope="module")
+def other() -> DualPriorVAE:
+    X, y = rows()
+    return DualPriorVAE(n_members=1, max_epochs=3, warmup_epochs=1, random_state=9).fit(X, y)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_save_killed_at_any_step_leaves_one_model_or_the_other(
+    folder: Path,
+    model: DualPriorVAE,
+    other: DualPriorVAE,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
+) -> None:
+    """The process dies at each of the moves that put the new model in place."""
+    move, done = os.replace, []
+
+    def dying(*paths: Any) -> None:
+        if len(done) == step:
+            raise SystemExit
+        done.append(move(*paths))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        if step < 3:
+            with pytest.raises(SystemExit):
+                other.save(folder)
+        else:
+            other.save(folder)
+    expected = model if step < 2 else other
+    assert np.array_equal(aloof.load(folder).training_scores_, expected.training_scores_)
+    model.save(folder)
+    assert sorted(os.listdir(folder)) == ["manifest.json", "model.safetensors"]
+    assert np.array_equal(aloof.load(folder).training_scores_, model.training_scores_)
+
+
+def test_a_model_is_whole_for_whoever_reads_while_it_is_replaced(
+    folder: Path, model: DualPriorVAE, other: DualPriorVAE
+) -> None:
+    from aloof.persistence import read_model
+
+    stop, seen = threading.Event(), set[int]()
+
+    def save() -> None:
+        while not stop.is_set():
+            for one in (other, model):
+                one.save(folder)
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until or len(seen) < 2:
+            manifest, found = read_model(folder)
+            members = len(manifest["member_seeds"])
+            seen.add(members)
+            assert found["best_epoch"].shape == (members,)
+    finally:
+        stop.set()
+        saver.join()
+    assert seen == {1, 2}
 
 
 def test_parameters_of_every_number_type_are_saved(tmp_path: Path) -> None:
@@ -226,13 +285,14 @@ def test_unwritable_place(model: DualPriorVAE, tmp_path: Path) -> None:
         model.save(tmp_path / "file" / "model")
 
 
-def test_failed_save_keeps_the_old_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_old_model(
+    folder: Path, other: DualPriorVAE, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk fills up while the tensors are written."""
     import safetensors.torch
 
-    X, y = rows()
+    X, _ = rows()
     before = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
-    other = DualPriorVAE(n_members=1, max_epochs=3, warmup_epochs=1, random_state=9).fit(X, y)
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")

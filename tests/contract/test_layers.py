@@ -17,6 +17,7 @@ SOURCE = Path(aloof.__file__).parent
 # Each layer may import itself and those below it (above in this list).
 LAYERS = [
     {"_version", "exceptions"},
+    {"io"},
     {"labels", "objectives"},
     {"datasets"},
     {"networks"},
@@ -36,6 +37,7 @@ LAYERS = [
 ]
 # What may stand in an import statement at the top of a file of the core.
 CORE = {
+    "io",
     "labels",
     "objectives",
     "networks",

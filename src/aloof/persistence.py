@@ -13,9 +13,10 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import sklearn
@@ -23,20 +24,27 @@ import torch
 from torch import Tensor
 
 from aloof._version import __version__
-from aloof.exceptions import ModelError
+from aloof.exceptions import AloofError, ModelError
 from aloof.io import parse_tensors, replacing, save_tensors, writing
+
+if TYPE_CHECKING:
+    from aloof.io.sections import Section
 
 __all__ = [
     "SCHEMA_VERSION",
+    "SavedTensors",
     "check_place",
     "check_tensors",
     "read_model",
+    "refusing",
+    "section_of",
     "versions",
     "write_model",
 ]
 
 SCHEMA_VERSION = 1
 
+_S = TypeVar("_S", bound="Section")
 _TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
 _EDITABLE = ("threshold",)
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -121,16 +129,120 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise ModelError(f"{folder / _TENSORS} cannot be read: {error}.") from error
 
 
+def section_of(
+    kind: type[_S], manifest: Mapping[str, Any], folder: object, key: str = ""
+) -> _S:
+    """Return a part of the manifest as what it should be; raise `ModelError` where it is not.
+
+    Parameters
+    ----------
+    kind
+        What it should be.
+    manifest
+        The whole.
+    folder
+        Of the model.
+    key
+        Of the part; empty: the whole.
+    """
+    from aloof.io.sections import read_section
+
+    with refusing(folder):
+        return read_section(kind, manifest[key] if key else manifest, within=key)
+
+
+@contextmanager
+def refusing(folder: object) -> Iterator[None]:
+    """Turn whatever is raised over the content of a model into a `ModelError`.
+
+    The content may be anything, and so may be what it leads to; only errors that name the
+    folder already pass as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, AloofError) and str(folder) in str(error):
+            raise
+        reason = " ".join(str(error).split()).rstrip(".")
+        if not isinstance(error, ValueError):  # not said in words for people
+            reason = f"it does not describe a model ({type(error).__name__}: {reason})"
+        raise ModelError(f"{os.path.join(str(folder), _MANIFEST)}: {reason}.") from error
+
+
+class SavedTensors:
+    """The tensors of a model, each checked when it is taken.
+
+    Parameters
+    ----------
+    tensors
+        By name, with dots between the parts of a name.
+    folder
+        Of the model.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], folder: object) -> None:
+        self._left, self._folder = dict(tensors), folder
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def take(
+        self, name: str, dtype: torch.dtype, *shape: int | None, infinite: bool = False
+    ) -> Tensor:
+        """Return a tensor without NaN.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        dtype, shape
+            What it must have; None: any length but 0.
+        infinite
+            Whether values may be.
+        """
+        if name not in self._left:
+            raise self._wrong(name, "is missing")
+        tensor = self._left.pop(name)
+        sizes = zip(tensor.shape, shape, strict=False)
+        fits = len(tensor.shape) == len(shape) and all(
+            size == wanted if wanted is not None else size > 0 for size, wanted in sizes
+        )
+        if tensor.dtype != dtype or not fits:
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise self._wrong(
+                name,
+                f"is {tensor.dtype} of shape {tuple(tensor.shape)} and should be {dtype} of "
+                f"shape ({wanted})",
+            )
+        if bool(tensor.isnan().any()) or not (infinite or bool(tensor.isfinite().all())):
+            raise self._wrong(name, "has values that are not finite")
+        return tensor
+
+    def take_all(self, part: str) -> dict[str, Tensor]:
+        """Return all tensors of one part, by the rest of their names, unchecked."""
+        names = [name for name in self._left if name.startswith(f"{part}.")]
+        return {name.removeprefix(f"{part}."): self._left.pop(name) for name in names}
+
+    def finish(self) -> None:
+        """Raise unless all were taken."""
+        if self._left:
+            raise self._wrong(min(self._left), "is left over")
+
+    def _wrong(self, name: str, words: str) -> ModelError:
+        return ModelError(f"{self._folder}: the tensor {name} {words}.")
+
+
 def check_tensors(
     expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: object
 ) -> None:
-    """Raise `ModelError` unless `found` has just the names and shapes of `expected`."""
+    """Raise `ModelError` unless `found` has just the names, shapes and types of `expected`."""
     wrong = sorted(
         name
         for name in expected.keys() | found.keys()
         if name not in found
         or name not in expected
         or found[name].shape != expected[name].shape
+        or found[name].dtype != expected[name].dtype
     )
     if wrong:
         raise ModelError(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, get_args
+
+import numpy as np
 
 from aloof.objectives import Repulsion
 from aloof.training import LIKELIHOODS, LearningRateSchedule, Precision
@@ -26,7 +29,10 @@ def _real(low: float, high: float = float("inf"), *, above: bool = False) -> _Ch
     def check(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an int beyond what a float can hold
+            return False
         inside = number > low if above else number >= low
         return inside and number <= high and isfinite(number)
 
@@ -62,6 +68,10 @@ _CHECKS: dict[str, _Check] = {
     "batch_size": _integer(1),
     "beta_cubo": _real(0),
     "beta_kl": _real(0),
+    "checkpoint": (
+        lambda v: v is None or isinstance(v, str | os.PathLike),
+        "the name of a file, or None",
+    ),
     "compile": _BOOLEAN,
     "contamination": _real(0, 0.5, above=True),
     "decoder": _FACTORY,
@@ -84,6 +94,10 @@ _CHECKS: dict[str, _Check] = {
     "n_samples": _integer(1),
     "patience": _or_none(_integer(1)),
     "precision": _one_of(get_args(Precision)),
+    "random_state": (
+        lambda v: v is None or isinstance(v, np.random.RandomState) or _integer(0)[0](v),
+        "an int >= 0, a RandomState, or None",
+    ),
     "references": _integer(0),
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
@@ -107,8 +121,6 @@ def check_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
     if parameters.get("likelihood") == "bernoulli" and parameters.get("jitter"):
         problems.append(f"{owner} with likelihood='bernoulli' needs jitter=0 or None.")
     seed = parameters.get("random_state")
-    if isinstance(seed, Integral) and int(seed) < 0:
-        problems.append(f"The 'random_state' parameter of {owner} must not be negative.")
     if parameters.get("checkpoint") is not None and not isinstance(seed, Integral):
         problems.append(
             f"The 'checkpoint' parameter of {owner} needs an int as random_state: a fit "

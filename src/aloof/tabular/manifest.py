@@ -1,0 +1,37 @@
+"""What the manifest says of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aloof.io.sections import Count, Section, Text
+from aloof.modelling.manifest import Training
+
+__all__ = ["EncoderState", "TableManifest", "TableTraining"]
+
+
+class EncoderState(Section):
+    """What a `TableEncoder` has learned; each column checks its own state."""
+
+    columns: list[dict[str, Any]]
+    dropped: dict[Text, Text]
+    warnings: list[Text]
+    n_rows: Count
+
+
+class TableTraining(Training):
+    """What the model of a table was made from."""
+
+    n_rows: Count
+    n_used: Count
+
+
+class TableManifest(Section):
+    """What a `TableModel` has beside its detector."""
+
+    encoder: EncoderState
+    label: Text | None
+    id: Text | None
+    drop: list[Text]
+    anomaly_value: Text | None
+    training: TableTraining

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import copy
 import json
 import os
+import re
 import shutil
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import aloof
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
@@ -115,6 +119,79 @@ FORGERIES: dict[str, Any] = {
 def test_forged_manifests_are_refused(folder: Path, forgery: str) -> None:
     resigned(folder, FORGERIES[forgery])
     with pytest.raises(ModelError):
+        aloof.load(folder)
+
+
+WEIGHT = "network.encoder.body.0.weight"
+FORGED_TENSORS: dict[str, tuple[Any, str]] = {
+    **{
+        f"no {name}": (lambda t, name=name: t.pop(name), re.escape(name))
+        for name in (
+            "scaling.mean",
+            "history.loss",
+            "best_epoch",
+            "training_scores",
+            "training_usual",
+            "references.log_var",
+            "lean.cost",
+        )
+    },
+    "no weights": (lambda t: t.pop(WEIGHT), "do not fit the weights"),
+    "an unknown one": (lambda t: t.update(extra=torch.zeros(1)), "extra is left over"),
+    "one more of a part": (lambda t: t.update({"lean.x": torch.zeros(1)}), "lean.x"),
+    "another dtype": (lambda t: turn(t, "scaling.mean", torch.Tensor.float), "float64"),
+    "weights of another dtype": (lambda t: turn(t, WEIGHT, torch.Tensor.double), "do not fit"),
+    "another shape": (lambda t: turn(t, "lean.cost", torch.Tensor.squeeze), "lean.cost"),
+    "fewer members": (lambda t: turn(t, "best_epoch", lambda v: v[:1]), "best_epoch"),
+    "fewer members in the networks": (lambda t: turn(t, WEIGHT, lambda v: v[:1]), "do not fit"),
+    "other codes": (
+        lambda t: turn(t, "references.mean", lambda v: v[:, :, :2]),
+        "references.mean",
+    ),
+    "no scores": (lambda t: turn(t, "training_scores", lambda v: v[:0]), "training_scores"),
+    "NaN": (lambda t: turn(t, "training_scores", lambda v: v * torch.nan), "not finite"),
+    "an infinite cost": (lambda t: turn(t, "lean.cost", lambda v: v * torch.inf), "not finite"),
+    "weights that are not numbers": (
+        lambda t: turn(t, WEIGHT, lambda v: v * torch.nan),
+        "do not give the scores",
+    ),
+    "a scale of 0": (lambda t: turn(t, "scaling.scale", lambda v: 0 * v), "not above 0"),
+    "rows that are not there": (
+        lambda t: turn(t, "training_usual", lambda v: v + 100),
+        "rows that are not there",
+    ),
+    "unsorted": (lambda t: turn(t, "calibration_scores", lambda v: v.flip(0)), "not sorted"),
+    "short curves": (
+        lambda t: turn(t, "history.learning_rate", lambda v: v[:2]),
+        "different lengths",
+    ),
+}
+
+
+def turn(tensors: dict[str, Any], name: str, change: Any) -> None:
+    tensors[name] = change(tensors[name]).clone()
+
+
+@pytest.mark.parametrize("forgery", FORGED_TENSORS)
+def test_forged_tensors_are_refused(model: DualPriorVAE, tmp_path: Path, forgery: str) -> None:
+    from aloof.estimators import describe
+    from aloof.persistence import write_model
+
+    X, _ = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        manifest, tensors = describe(copy.deepcopy(model).calibrate(X[:40]))
+    change, message = FORGED_TENSORS[forgery]
+    change(tensors)
+    write_model(tmp_path / "model", manifest, tensors)
+    with pytest.raises(ModelError, match=message) as refused:
+        aloof.load(tmp_path / "model")
+    assert str(tmp_path / "model") in str(refused.value)
+
+
+def test_a_manifest_that_asks_for_a_lot_of_memory_is_refused_at_once(folder: Path) -> None:
+    resigned(folder, lambda m: m["parameters"].update(hidden=[10**7, 10**7]))  # 400 TB
+    with pytest.raises(ModelError, match="do not fit the weights"):
         aloof.load(folder)
 
 

@@ -113,8 +113,8 @@ def outcomes(folder: Path, score: Scores, n: int, seed: int) -> Counter[str]:
         digests = path[0] in ("manifest_sha256", "tensors_sha256")
         # Another embedder is looked for wherever models are; that is not about manifests.
         embedder = path[-1] == "embedder"
-        columns = path[:3] == ["table", "encoder", "columns"] and len(path) > 3
-        return digests or embedder or (columns and not own_checks)
+        learned = path[:2] == ["table", "encoder"] and len(path) > 2
+        return digests or embedder or (learned and not own_checks)
 
     seen: Counter[str] = Counter()
     lines: list[str] = []

@@ -7,16 +7,7 @@ from typing import Any
 from aloof.io.sections import Count, Section, Text
 from aloof.modelling.manifest import Training
 
-__all__ = ["EncoderState", "TableManifest", "TableTraining"]
-
-
-class EncoderState(Section):
-    """What a `TableEncoder` has learned; each column checks its own state."""
-
-    columns: list[dict[str, Any]]
-    dropped: dict[Text, Text]
-    warnings: list[Text]
-    n_rows: Count
+__all__ = ["TableManifest", "TableTraining"]
 
 
 class TableTraining(Training):
@@ -29,7 +20,7 @@ class TableTraining(Training):
 class TableManifest(Section):
     """What a `TableModel` has beside its detector."""
 
-    encoder: EncoderState
+    encoder: dict[str, Any]  # checks its own state
     label: Text | None
     id: Text | None
     drop: list[Text]

@@ -61,16 +61,22 @@ def signed(folder: Path, manifest: dict[str, Any]) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
+def size(value: Any) -> int:
+    """Return how much there is to change."""
+    if not isinstance(value, dict | list):
+        return 1
+    return 1 + sum(map(size, value.values() if isinstance(value, dict) else value))
+
+
 def walk(
     manifest: Any, rng: random.Random, skip: Callable[[list[Any]], bool]
 ) -> tuple[list[Any], Any]:
     """Return a random place in the manifest: its path, and what it is in."""
     while True:
         at, path, within = manifest, [], None
-        while isinstance(at, dict | list) and at and (not path or rng.random() < 0.8):
+        while isinstance(at, dict | list) and at and (not path or rng.random() < 0.9):
             keys = sorted(at) if isinstance(at, dict) else range(len(at))
-            sizes = [len(at[k]) if isinstance(at[k], dict | list) else 1 for k in keys]
-            (key,) = rng.choices(keys, [min(size, 20) + 1 for size in sizes])
+            (key,) = rng.choices(keys, [min(size(at[k]), 60) for k in keys])
             within, at = at, at[key]
             path.append(key)
         if not skip(path):

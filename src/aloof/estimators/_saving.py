@@ -121,7 +121,10 @@ def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
         raise ValueError(f"method is {saved.method!r} and should be {cls.method!r}")
     parameters = dict(saved.parameters)
     if unknown := sorted(parameters.keys() - cls().get_params(deep=False).keys()):
-        raise ValueError(f"{cls.__name__} has no parameter {unknown[0]!r}")
+        raise ValueError(
+            f"{cls.__name__} has no parameter {unknown[0]!r}. If aloof "
+            f"{saved.versions['aloof']}, which the model was saved with, had one, fit it again"
+        )
     for name in ("hidden", "filters"):
         if isinstance(parameters.get(name), list):
             parameters[name] = tuple(parameters[name])

@@ -37,7 +37,7 @@ def layers() -> list[dict[str, bool]]:
 
 RANK = {name: level for level, names in enumerate(layers()) for name in names}
 CORE = {name for names in layers() for name, star in names.items() if star}
-BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}
+BASE_PACKAGES = {"numpy", "pydantic", "scipy", "sklearn", "torch"}
 # Imported where there is a GPU, and with it Triton.
 GPU_ONLY = "networks/_kernels"
 
@@ -111,7 +111,7 @@ def test_core_imports_where_only_the_base_packages_are() -> None:
     script = """
 import sys
 
-for name in ("safetensors", "rich", "typer", "matplotlib"):
+for name in ("pydantic", "safetensors", "rich", "typer", "matplotlib"):
     sys.modules[name] = None  # importing it now fails as if it were not installed
 import numpy as np
 from aloof import VAE

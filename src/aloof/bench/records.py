@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 from aloof.bench.identity import jsonable
 from aloof.exceptions import ExperimentError
 
-__all__ = ["Record", "append_records", "latest", "read_records", "write_text"]
+__all__ = ["Record", "append_records", "latest", "read_records"]
 
 _C = TypeVar("_C")
 Record = Mapping[str, Any]
@@ -77,16 +76,6 @@ def read_records(path: Path, case_of: Callable[[Record], object]) -> list[dict[s
 def latest(records: Sequence[Record], case_of: Callable[[Record], _C]) -> dict[_C, Record]:
     """Return the last record of each case: a case that was run again has several."""
     return {case_of(record): record for record in records}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file in one piece."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _drop_torn_line(path: Path) -> None:

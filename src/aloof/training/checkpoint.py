@@ -9,16 +9,16 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from aloof.exceptions import CheckpointError, StaleCheckpointError
+from aloof.io import save_tensors, write_file
 from aloof.training.learner import Learner
 from aloof.training.schedule import Schedule
 from aloof.training.stacks import describe
@@ -75,27 +75,13 @@ def fingerprint(
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     metadata = {
         "format": _FORMAT,
         "owner": owner,
         "epoch": json.dumps(checkpoint.epoch),
     }
-    tensors = {name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, temporary, metadata)
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:  # of a full disk safetensors has its own
-        raise CheckpointError(
-            f"The checkpoint {path} cannot be written: {error}. Make room, or write elsewhere."
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    save = partial(save_tensors, tensors=checkpoint.tensors, metadata=metadata)
+    write_file(path, save, CheckpointError, sync=False, parents=True)
 
 
 def check_place(path: Path) -> None:

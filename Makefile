@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS ?= auto
+# Tests start many interpreters, each of which would compile all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench clean
 
 help:
 	@echo "make demo    five labelled anomalies improve a detector on real data (pictures in demo/)"
-	@echo "make test    the whole test suite"
+	@echo "make test    the whole test suite, a worker for each processor (or WORKERS=2)"
 	@echo "make check   ruff, mypy"
 	@echo "make format  rewrite the sources the way ruff wants them"
 	@echo "make bench   speed of stacked training and of scoring, as ratios"
@@ -29,7 +32,7 @@ demo: $(READY)
 	@$(BIN)/aloof demo --out demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -26,8 +26,8 @@ import torch
 from torch import Tensor, nn
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
-from aloof.training import Objective, Problem, TrainingConfig
-from aloof.training.loop import _Run
+from aloof.training.trainer import _StackRun
+from aloof.vae import Objective, TrainingConfig, VAELearner, VAEProblem
 
 BATCH, ANOMALIES = 128, 32
 
@@ -57,14 +57,14 @@ def mlp(hidden: tuple[int, ...], latent_dim: int) -> Architecture:
 
 def conv(
     shape: tuple[int, ...],
-    channels: Sequence[int],
+    filters: Sequence[int],
     hidden: Sequence[int],
     latent_dim: int,
     **options: Any,
 ) -> Architecture:
     return Architecture(
-        partial(ConvEncoder, shape, latent_dim, channels, hidden, **options),
-        partial(ConvDecoder, shape, latent_dim, channels, hidden, **options),
+        partial(ConvEncoder, shape, latent_dim, filters, hidden, **options),
+        partial(ConvDecoder, shape, latent_dim, filters, hidden, **options),
         latent_dim,
     )
 
@@ -153,7 +153,7 @@ def stacked(
     case: Case, data: Tensor, device: torch.device, members: int, *, compiled: bool = False
 ) -> Callable[[int], object]:
     """Return one epoch of a stack."""
-    problem = Problem(
+    problem = VAEProblem(
         normal=np.arange(case.n_rows),
         anomaly=np.arange(case.n_rows, case.n_rows + case.n_anomaly),
         seeds=list(range(members)),
@@ -166,7 +166,8 @@ def stacked(
         precision=case.precision,  # type: ignore[arg-type]
         compile=compiled,
     )
-    return _Run([data], [problem], case.architecture, config, device)._epoch
+    learner = partial(VAELearner, case.architecture, config)
+    return _StackRun([data], [problem.task()], learner, config.schedule, device)._epoch
 
 
 def measure(case: Case, device: torch.device) -> list[dict[str, object]]:

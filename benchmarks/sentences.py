@@ -17,7 +17,8 @@ import torch
 
 from aloof.networks import END
 from aloof.text import SentenceNetworks, train_sentences
-from aloof.training import EpochReport, Objective, Problem, TrainingConfig
+from aloof.training import EpochReport
+from aloof.vae import Objective, TrainingConfig, VAEProblem
 
 BATCH, LENGTH, STEPS = 128, 20, 10
 
@@ -42,7 +43,7 @@ def step_time(tokens: np.ndarray, n_words: int, members: int, config: TrainingCo
             torch.cuda.synchronize()
         ends.append(time.perf_counter())
 
-    problem = Problem(
+    problem = VAEProblem(
         np.arange(len(tokens)),
         seeds=range(members),
         objective=Objective("vae", likelihood="categorical"),

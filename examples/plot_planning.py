@@ -46,7 +46,7 @@ def draw(path: Path, *, n_train: int = 400, max_epochs: int = 12) -> dict[str, f
             known,
             default_objective(method),  # type: ignore[arg-type]
             config=config,
-            networks=NetworkConfig((64, 64), dropout=0.0, latent_dim=16, channels=(8, 16)),
+            networks=NetworkConfig((64, 64), dropout=0.0, latent_dim=16, filters=(8, 16)),
             device="cpu",
         )
         drawn = [model.draw(world, 128, screen=True) for world in unseen.worlds]

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
 import os
+
+# The networks of the tests are tiny: a second thread costs more than it brings, and much
+# more where tests share the machine. Libraries read this when they are loaded, and
+# subprocesses inherit it.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
 import random
 from collections.abc import Iterator
 
@@ -8,10 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-# The networks of the tests are tiny: a second thread costs more than it brings, and much
-# more where the tests share the machine. Subprocesses inherit the environment.
-os.environ["OMP_NUM_THREADS"] = "1"
-torch.set_num_threads(1)
+torch.set_num_threads(1)  # also where a plugin loaded torch before
 # Without a GPU its kernels are run by Triton's interpreter; Triton reads this when imported.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import copy
 import json
 import os
+import re
 import shutil
+import threading
+import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import aloof
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
@@ -62,14 +68,14 @@ def test_threshold_may_be_edited(folder: Path, model: DualPriorVAE) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest))
     X, _ = rows()
     assert (DualPriorVAE.load(folder).predict(X) == -1).all()
-    for wrong in ("low", None, True, float("nan"), float("inf")):
+    for wrong in ("low", None, True, float("nan"), float("inf"), 10**400):
         manifest["threshold"]["anomaly_score"] = wrong
         (folder / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(ModelError, match="must be a number"):
+        with pytest.raises(ModelError, match=r"model/manifest.json: threshold.anomaly_score"):
             DualPriorVAE.load(folder)
     manifest["threshold"] = []
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelError, match="must be a number"):
+    with pytest.raises(ModelError, match="threshold should be a valid dictionary"):
         DualPriorVAE.load(folder)
 
 
@@ -113,6 +119,90 @@ FORGERIES: dict[str, Any] = {
 def test_forged_manifests_are_refused(folder: Path, forgery: str) -> None:
     resigned(folder, FORGERIES[forgery])
     with pytest.raises(ModelError):
+        aloof.load(folder)
+
+
+WEIGHT = "network.encoder.body.0.weight"
+PENALTY = "direction_penalty"
+COST = f"{PENALTY}.cost"
+FORGED_TENSORS: dict[str, tuple[Any, str]] = {
+    **{
+        f"no {name}": (lambda t, name=name: t.pop(name), re.escape(name))
+        for name in (
+            "scaling.mean",
+            "history.loss",
+            "best_epoch",
+            "training_scores",
+            "training_usual",
+            "aggregate_prior.log_var",
+            "direction_penalty.cost",
+        )
+    },
+    "no weights": (lambda t: t.pop(WEIGHT), "do not fit the weights"),
+    "an unknown one": (lambda t: t.update(extra=torch.zeros(1)), "extra is left over"),
+    "one more of a part": (
+        lambda t: t.update({"direction_penalty.x": torch.zeros(1)}),
+        "direction_penalty.x",
+    ),
+    "another dtype": (lambda t: turn(t, "scaling.mean", torch.Tensor.float), "float64"),
+    "weights of another dtype": (lambda t: turn(t, WEIGHT, torch.Tensor.double), "do not fit"),
+    "another shape": (
+        lambda t: turn(t, "direction_penalty.cost", torch.Tensor.squeeze),
+        "direction_penalty.cost",
+    ),
+    "fewer members": (lambda t: turn(t, "best_epoch", lambda v: v[:1]), "best_epoch"),
+    "fewer members in the networks": (lambda t: turn(t, WEIGHT, lambda v: v[:1]), "do not fit"),
+    "other codes": (
+        lambda t: turn(t, "aggregate_prior.mean", lambda v: v[:, :, :2]),
+        "aggregate_prior.mean",
+    ),
+    "no scores": (lambda t: turn(t, "training_scores", lambda v: v[:0]), "training_scores"),
+    "NaN": (lambda t: turn(t, "training_scores", lambda v: v * torch.nan), "not finite"),
+    "an infinite cost": (
+        lambda t: turn(t, COST, lambda v: v * torch.inf),
+        "not finite",
+    ),
+    "weights that are not numbers": (
+        lambda t: turn(t, WEIGHT, lambda v: v * torch.nan),
+        "do not give the scores",
+    ),
+    "a scale of 0": (lambda t: turn(t, "scaling.scale", lambda v: 0 * v), "not above 0"),
+    "rows that are not there": (
+        lambda t: turn(t, "training_usual", lambda v: v + 100),
+        "rows that are not there",
+    ),
+    "unsorted": (lambda t: turn(t, "calibration_scores", lambda v: v.flip(0)), "not sorted"),
+    "short curves": (
+        lambda t: turn(t, "history.learning_rate", lambda v: v[:2]),
+        "different lengths",
+    ),
+}
+
+
+def turn(tensors: dict[str, Any], name: str, change: Any) -> None:
+    tensors[name] = change(tensors[name]).clone()
+
+
+@pytest.mark.parametrize("forgery", FORGED_TENSORS)
+def test_forged_tensors_are_refused(model: DualPriorVAE, tmp_path: Path, forgery: str) -> None:
+    from aloof.estimators import describe
+    from aloof.persistence import write_model
+
+    X, _ = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        manifest, tensors = describe(copy.deepcopy(model).calibrate(X[:40]))
+    change, message = FORGED_TENSORS[forgery]
+    change(tensors)
+    write_model(tmp_path / "model", manifest, tensors)
+    with pytest.raises(ModelError, match=message) as refused:
+        aloof.load(tmp_path / "model")
+    assert str(tmp_path / "model") in str(refused.value)
+
+
+def test_a_manifest_that_asks_for_a_lot_of_memory_is_refused_at_once(folder: Path) -> None:
+    resigned(folder, lambda m: m["parameters"].update(hidden=[10**7, 10**7]))  # 400 TB
+    with pytest.raises(ModelError, match="do not fit the weights"):
         aloof.load(folder)
 
 
@@ -188,17 +278,74 @@ def test_only_a_model_is_replaced(folder: Path, model: DualPriorVAE, tmp_path: P
     assert sorted(os.listdir(tmp_path)) == ["empty", "link", "model", "web"]
 
 
-@pytest.mark.parametrize("can_exchange", [True, False])
-def test_replacing_leaves_nothing_behind(
-    folder: Path, model: DualPriorVAE, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
-) -> None:
-    from aloof import persistence
-
-    if not can_exchange:
-        monkeypatch.setattr(persistence, "_exchange", lambda one, other: False)
+def test_replacing_leaves_nothing_behind(folder: Path, model: DualPriorVAE) -> None:
     model.save(folder)
     assert os.listdir(folder.parent) == ["model"]
+    assert sorted(os.listdir(folder)) == ["manifest.json", "model.safetensors"]
     assert np.array_equal(aloof.load(folder).training_scores_, model.training_scores_)
+
+
+@pytest.fixture(scope="module")
+def other() -> DualPriorVAE:
+    X, y = rows()
+    return DualPriorVAE(n_members=1, max_epochs=3, warmup_epochs=1, random_state=9).fit(X, y)
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_save_killed_at_any_step_leaves_one_model_or_the_other(
+    folder: Path,
+    model: DualPriorVAE,
+    other: DualPriorVAE,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
+) -> None:
+    """The process dies at each of the moves that put the new model in place."""
+    move, done = os.replace, []
+
+    def dying(*paths: Any) -> None:
+        if len(done) == step:
+            raise SystemExit
+        done.append(move(*paths))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", dying)
+        if step < 3:
+            with pytest.raises(SystemExit):
+                other.save(folder)
+        else:
+            other.save(folder)
+    expected = model if step < 2 else other
+    assert np.array_equal(aloof.load(folder).training_scores_, expected.training_scores_)
+    model.save(folder)
+    assert sorted(os.listdir(folder)) == ["manifest.json", "model.safetensors"]
+    assert np.array_equal(aloof.load(folder).training_scores_, model.training_scores_)
+
+
+def test_a_model_is_whole_for_whoever_reads_while_it_is_replaced(
+    folder: Path, model: DualPriorVAE, other: DualPriorVAE
+) -> None:
+    from aloof.persistence import read_model
+
+    stop, seen = threading.Event(), set[int]()
+
+    def save() -> None:
+        while not stop.is_set():
+            for one in (other, model):
+                one.save(folder)
+
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until or len(seen) < 2:
+            manifest, found = read_model(folder)
+            members = len(manifest["member_seeds"])
+            seen.add(members)
+            assert found["best_epoch"].shape == (members,)
+    finally:
+        stop.set()
+        saver.join()
+    assert seen == {1, 2}
 
 
 def test_parameters_of_every_number_type_are_saved(tmp_path: Path) -> None:
@@ -226,13 +373,14 @@ def test_unwritable_place(model: DualPriorVAE, tmp_path: Path) -> None:
         model.save(tmp_path / "file" / "model")
 
 
-def test_failed_save_keeps_the_old_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_old_model(
+    folder: Path, other: DualPriorVAE, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk fills up while the tensors are written."""
     import safetensors.torch
 
-    X, y = rows()
+    X, _ = rows()
     before = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
-    other = DualPriorVAE(n_members=1, max_epochs=3, warmup_epochs=1, random_state=9).fit(X, y)
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")

@@ -8,17 +8,15 @@ whole or not at all.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
 import platform
-import shutil
-import sys
-import uuid
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import sklearn
@@ -26,21 +24,32 @@ import torch
 from torch import Tensor
 
 from aloof._version import __version__
-from aloof.exceptions import ModelError
+from aloof.exceptions import AloofError, ModelError
+from aloof.io import parse_tensors, replacing, save_tensors, writing
+
+if TYPE_CHECKING:
+    from aloof.io.sections import Section
 
 __all__ = [
     "SCHEMA_VERSION",
+    "SavedTensors",
     "check_place",
     "check_tensors",
     "read_model",
+    "refusing",
+    "section_of",
     "versions",
     "write_model",
 ]
 
 SCHEMA_VERSION = 1
 
+_S = TypeVar("_S", bound="Section")
 _TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
 _EDITABLE = ("threshold",)
+_SHA256 = re.compile("[0-9a-f]{64}")
+_PENDING = re.compile(r"model-[0-9a-f]{16}\.safetensors")  # until a replaced model is whole
+_TRIES = 5  # a model that is replaced while it is read is read again
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -83,89 +92,157 @@ def write_model(
     tensors
         The rest.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
     check_place(path, force=True)
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
+    with replacing(target, ModelError, put=_put) as aside, writing(target, ModelError):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir()
-        save_file(
-            {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
-            temporary / _TENSORS,
-        )
+        aside.mkdir()
+        save_tensors(aside / _TENSORS, tensors)
         content = {"schema_version": SCHEMA_VERSION, **manifest}
-        content["tensors_sha256"] = _file_digest(temporary / _TENSORS)
+        with (aside / _TENSORS).open("rb") as file:
+            content["tensors_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
         content["manifest_sha256"] = _manifest_digest(content)
-        (temporary / _MANIFEST).write_text(
-            json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8"
-        )
-        for name in (_TENSORS, _MANIFEST):
-            with (temporary / name).open("rb") as file:
-                os.fsync(file.fileno())
-        _put(temporary, target)
-    except (OSError, SafetensorError) as error:  # of a full disk safetensors has its own
-        reason = getattr(error, "strerror", None) or error
-        raise ModelError(
-            f"The model cannot be written to {target}: {reason}. Make room, or save "
-            "elsewhere. Nothing was changed there."
-        ) from error
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"The model cannot be written as JSON: {error}.") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        try:
+            text = json.dumps(content, indent=2, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"The model cannot be written as JSON: {error}.") from error
+        (aside / _MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a model folder; raise `ModelError` where it is not what was written."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     folder = Path(path)
-    manifest = _read_manifest(folder)
-    version = manifest.get("schema_version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ModelError(f"{folder / _MANIFEST} has no valid schema_version.")
-    if version > SCHEMA_VERSION:
+    for _ in range(_TRIES):
+        manifest = _read_manifest(folder)
+        _check_manifest(manifest, folder)
+        content = _read_tensors(folder, manifest["tensors_sha256"])
+        if content is not None:
+            break
+    else:
         raise ModelError(
-            f"{folder} was written by a newer aloof (schema {version}; this one reads up to "
-            f"{SCHEMA_VERSION}). Upgrade with: pip install --upgrade aloof"
-        )
-    if manifest.get("manifest_sha256") != _manifest_digest(manifest):
-        raise ModelError(
-            f"{folder / _MANIFEST} was changed after the model was saved. Only "
-            f"{' and '.join(map(repr, _EDITABLE))} may be edited by hand; restore the rest."
-        )
-    tensors_path = folder / _TENSORS
-    try:
-        digest = _file_digest(tensors_path)
-    except OSError as error:
-        raise ModelError(
-            f"{folder} is incomplete: {_TENSORS} cannot be read ({error.strerror})."
-        ) from error
-    if digest != manifest.get("tensors_sha256"):
-        raise ModelError(
-            f"{tensors_path} is not the file that was saved with this manifest: it was "
+            f"{folder / _TENSORS} is not the file that was saved with this manifest: it was "
             "changed or copied in part. Save or copy the model again."
         )
     try:
-        return manifest, load_file(tensors_path)
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{tensors_path} cannot be read: {error}.") from error
+        return manifest, parse_tensors(content)
+    except ValueError as error:
+        raise ModelError(f"{folder / _TENSORS} cannot be read: {error}.") from error
+
+
+def section_of(
+    kind: type[_S], manifest: Mapping[str, Any], folder: object, key: str = ""
+) -> _S:
+    """Return a part of the manifest as what it should be; raise `ModelError` where it is not.
+
+    Parameters
+    ----------
+    kind
+        What it should be.
+    manifest
+        The whole.
+    folder
+        Of the model.
+    key
+        Of the part; empty: the whole.
+    """
+    from aloof.io.sections import read_section
+
+    with refusing(folder):
+        return read_section(kind, manifest[key] if key else manifest, within=key)
+
+
+@contextmanager
+def refusing(folder: object) -> Iterator[None]:
+    """Turn whatever is raised over the content of a model into a `ModelError`.
+
+    The content may be anything, and so may be what it leads to; only errors that name the
+    folder already pass as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, AloofError) and str(folder) in str(error):
+            raise
+        reason = " ".join(str(error).split()).rstrip(".")
+        if not isinstance(error, ValueError):  # not said in words for people
+            reason = f"it does not describe a model ({type(error).__name__}: {reason})"
+        raise ModelError(f"{os.path.join(str(folder), _MANIFEST)}: {reason}.") from error
+
+
+class SavedTensors:
+    """The tensors of a model, each checked when it is taken.
+
+    Parameters
+    ----------
+    tensors
+        By name, with dots between the parts of a name.
+    folder
+        Of the model.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor], folder: object) -> None:
+        self._left, self._folder = dict(tensors), folder
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def take(
+        self, name: str, dtype: torch.dtype, *shape: int | None, infinite: bool = False
+    ) -> Tensor:
+        """Return a tensor without NaN.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        dtype, shape
+            What it must have; None: any length but 0.
+        infinite
+            Whether values may be.
+        """
+        if name not in self._left:
+            raise self._wrong(name, "is missing")
+        tensor = self._left.pop(name)
+        sizes = zip(tensor.shape, shape, strict=False)
+        fits = len(tensor.shape) == len(shape) and all(
+            size == wanted if wanted is not None else size > 0 for size, wanted in sizes
+        )
+        if tensor.dtype != dtype or not fits:
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise self._wrong(
+                name,
+                f"is {tensor.dtype} of shape {tuple(tensor.shape)} and should be {dtype} of "
+                f"shape ({wanted})",
+            )
+        if bool(tensor.isnan().any()) or not (infinite or bool(tensor.isfinite().all())):
+            raise self._wrong(name, "has values that are not finite")
+        return tensor
+
+    def take_all(self, part: str) -> dict[str, Tensor]:
+        """Return all tensors of one part, by the rest of their names, unchecked."""
+        names = [name for name in self._left if name.startswith(f"{part}.")]
+        return {name.removeprefix(f"{part}."): self._left.pop(name) for name in names}
+
+    def finish(self) -> None:
+        """Raise unless all were taken."""
+        if self._left:
+            raise self._wrong(min(self._left), "is left over")
+
+    def _wrong(self, name: str, words: str) -> ModelError:
+        return ModelError(f"{self._folder}: the tensor {name} {words}.")
 
 
 def check_tensors(
     expected: Mapping[str, Tensor], found: Mapping[str, Tensor], folder: object
 ) -> None:
-    """Raise `ModelError` unless `found` has just the names and shapes of `expected`."""
+    """Raise `ModelError` unless `found` has just the names, shapes and types of `expected`."""
     wrong = sorted(
         name
         for name in expected.keys() | found.keys()
         if name not in found
         or name not in expected
         or found[name].shape != expected[name].shape
+        or found[name].dtype != expected[name].dtype
     )
     if wrong:
         raise ModelError(
@@ -201,6 +278,47 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return content
 
 
+def _check_manifest(manifest: Mapping[str, Any], folder: Path) -> None:
+    """Raise `ModelError` unless the manifest is one of ours, and as it was written."""
+    version = manifest.get("schema_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ModelError(f"{folder / _MANIFEST} has no valid schema_version.")
+    if version > SCHEMA_VERSION:
+        raise ModelError(
+            f"{folder} was written by a newer aloof (schema {version}; this one reads up to "
+            f"{SCHEMA_VERSION}). Upgrade with: pip install --upgrade aloof"
+        )
+    try:
+        digest = _manifest_digest(manifest)
+    except RecursionError as error:
+        raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error
+    tensors = manifest.get("tensors_sha256")
+    whole = isinstance(tensors, str) and _SHA256.fullmatch(tensors)
+    if manifest.get("manifest_sha256") != digest or not whole:
+        raise ModelError(
+            f"{folder / _MANIFEST} was changed after the model was saved. Only "
+            f"{' and '.join(map(repr, _EDITABLE))} may be edited by hand; restore the rest."
+        )
+
+
+def _read_tensors(folder: Path, digest: str) -> bytes | None:
+    """Return the content of the file of tensors with this digest; None: there is none."""
+    for name in (_TENSORS, _pending(digest)):
+        try:
+            content = (folder / name).read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ModelError(
+                f"{folder} is incomplete: {name} cannot be read ({error.strerror})."
+            ) from error
+        if hashlib.sha256(content).hexdigest() == digest:
+            return content
+    if not (folder / _TENSORS).exists():
+        raise ModelError(f"{folder} is incomplete: it has no {_TENSORS}.")
+    return None
+
+
 def _may_replace(target: Path) -> bool:
     """Whether there is nothing at `target` that is not ours."""
     if not target.exists():
@@ -211,41 +329,42 @@ def _may_replace(target: Path) -> bool:
     if not names:
         return True
     try:
-        return names <= {_TENSORS, _MANIFEST} and "tensors_sha256" in _read_manifest(target)
+        ours = all(name in (_TENSORS, _MANIFEST) or _PENDING.fullmatch(name) for name in names)
+        return ours and "tensors_sha256" in _read_manifest(target)
     except ModelError:
         return False
 
 
-def _put(temporary: Path, target: Path) -> None:
-    """Put a finished folder in the place of what is there."""
-    if not target.exists():
-        os.rename(temporary, target)
-    elif not _exchange(temporary, target):  # the old one is removed with the temporary name
-        aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-        os.rename(target, aside)
-        try:
-            os.rename(temporary, target)
-        except OSError:
-            os.rename(aside, target)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
+def _put(new: Path, target: Path) -> None:
+    """Put a finished folder in the place of what is there.
 
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux); else return False."""
-    if sys.platform != "linux":
-        return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    No system but Linux can swap two folders in one step, and there not on every disk. A file
+    can be replaced in one step everywhere, and the manifest says which tensors are its own. So
+    they come first, beside the old ones; the new manifest makes the old model the new one; and
+    then they take the old ones' name. Whoever reads meanwhile, and whoever finds the folder
+    after a run that was killed meanwhile, has one model or the other.
+    """
+    if not target.exists() or not os.listdir(target):
+        if target.exists():
+            target.rmdir()
+        os.rename(new, target)
+        return
+    pending = target / _pending(_read_manifest(new)["tensors_sha256"])
     try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    return bool(renameat2(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+        os.replace(new / _TENSORS, pending)
+        os.replace(new / _MANIFEST, target / _MANIFEST)
+    except OSError:
+        pending.unlink(missing_ok=True)
+        raise
+    os.replace(pending, target / _TENSORS)
+    for left in target.iterdir():  # by a run that was killed
+        if _PENDING.fullmatch(left.name):
+            left.unlink(missing_ok=True)
 
 
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _pending(digest: str) -> str:
+    """Return the name of tensors that have not got their own yet."""
+    return f"model-{digest[:16]}.safetensors"
 
 
 def _manifest_digest(manifest: Mapping[str, Any]) -> str:

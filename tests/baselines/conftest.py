@@ -4,30 +4,43 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
-from aloof.baselines import BASELINES, Baseline
+from aloof.baselines import BASELINES, Baseline, Fitted
+from aloof.problem import Problem
 
 
-class Task(NamedTuple):
+class Rows(NamedTuple):
     """Training rows with labels, test rows with the truth."""
 
-    X: NDArray[np.float64]
+    X: NDArray[np.generic]
     y: NDArray[np.int64]
-    X_test: NDArray[np.float64]
+    X_test: NDArray[np.generic]
     y_test: NDArray[np.int64]
 
+    def problem(self, seeds=(0,), n_anomalies: int | None = None) -> Problem:
+        return Problem(
+            normal=np.flatnonzero(self.y == 0),
+            anomaly=np.flatnonzero(self.y == 1)[:n_anomalies],
+            seeds=seeds,
+        )
 
-def task(normal, anomalies, n_labelled: int) -> Task:
-    def rows(n_anomalies):
-        X = np.concatenate([normal(300), anomalies(n_anomalies)])
-        return X, np.repeat([0, 1], [300, n_anomalies])
+    def auroc(self, scores: NDArray[np.float64]) -> float:
+        return float(roc_auc_score(self.y_test, scores))
 
-    return Task(*rows(n_labelled), *rows(100))
+
+def drawn(normal, anomalies, n_normal: int, n_labelled: int) -> Rows:
+    def rows(n_normal, n_anomalies):
+        X = np.concatenate([normal(n_normal), anomalies(n_anomalies)])
+        return X, np.repeat([0, 1], [n_normal, n_anomalies])
+
+    return Rows(*rows(n_normal, n_labelled), *rows(n_normal, 100))
 
 
 @pytest.fixture(scope="session")
-def visible() -> Task:
+def visible() -> Rows:
     """Anomalies leave the subspace that normal rows lie in: no label is needed."""
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(3, 8))
@@ -36,18 +49,57 @@ def visible() -> Task:
     def normal(n: int) -> NDArray[np.float64]:
         return (rng.normal(size=(n, 3)) @ basis + 0.3 * rng.normal(size=(n, 8))) / scale
 
-    return task(normal, lambda n: 1.5 * rng.normal(size=(n, 8)), n_labelled=15)
+    return drawn(normal, lambda n: 1.5 * rng.normal(size=(n, 8)), 300, 15)
 
 
 @pytest.fixture(scope="session")
-def hidden() -> Task:
+def hidden() -> Rows:
     """Anomalies are a cluster inside of the normal cloud: only labels give them away."""
     rng = np.random.default_rng(1)
 
     def anomalies(n: int) -> NDArray[np.float64]:
         return 0.5 * rng.normal(size=(n, 6)) + 1.5 * np.eye(6)[0]
 
-    return task(lambda n: rng.normal(size=(n, 6)), anomalies, n_labelled=20)
+    return drawn(lambda n: rng.normal(size=(n, 6)), anomalies, 300, 20)
+
+
+_SIDE = np.arange(8.0)
+
+
+def in_bytes(x: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.uint8]:
+    noisy = x + 0.1 * rng.normal(size=x.shape)
+    return (255 * noisy.clip(0, 1)).astype(np.uint8)[:, None]
+
+
+@pytest.fixture(scope="session")
+def visible_images() -> Rows:
+    """Stripes that run down among stripes that run across: no label is needed."""
+    rng = np.random.default_rng(0)
+
+    def across(n: int) -> NDArray[np.float64]:
+        phase = rng.uniform(0, 2 * np.pi, n)
+        wave = 0.5 + 0.5 * np.sin(2 * np.pi * _SIDE / 4 + phase[:, None])
+        return np.repeat(wave[:, :, None], len(_SIDE), 2)
+
+    return drawn(
+        lambda n: in_bytes(across(n), rng),
+        lambda n: in_bytes(across(n).swapaxes(1, 2), rng),
+        200,
+        10,
+    )
+
+
+@pytest.fixture(scope="session")
+def hidden_images() -> Rows:
+    """Spots in one corner, among spots anywhere: only labels give them away."""
+    rng = np.random.default_rng(1)
+
+    def spots(n: int, end: float) -> NDArray[np.uint8]:
+        rows, columns = rng.uniform(1, end, (2, n, 1, 1))
+        squared = (_SIDE[:, None] - rows) ** 2 + (_SIDE[None, :] - columns) ** 2
+        return in_bytes(np.exp(-squared / 3.0), rng)
+
+    return drawn(lambda n: spots(n, 6.0), lambda n: spots(n, 2.5), 200, 20)
 
 
 _SPHERE = {
@@ -89,13 +141,31 @@ def make():
 
 @pytest.fixture(scope="session")
 def fitted(make, visible, hidden):
-    """Fit by name and task with seed 0, once for all tests."""
-    tasks, done = {"visible": visible, "hidden": hidden}, {}
+    """Fit by name and rows with seed 0, once for all tests."""
+    rows, done = {"visible": visible, "hidden": hidden}, {}
 
-    def fit(name: str, task_name: str) -> Baseline:
-        if (name, task_name) not in done:
-            on = tasks[task_name]
-            done[name, task_name] = make(name).fit(on.X, on.y)
-        return done[name, task_name]
+    def fit(name: str, rows_name: str) -> Baseline:
+        if (name, rows_name) not in done:
+            on = rows[rows_name]
+            done[name, rows_name] = make(name).fit(on.X, on.y)
+        return done[name, rows_name]
+
+    return fit
+
+
+NETWORK = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
+
+
+@pytest.fixture(scope="session")
+def fit_problems():
+    """Fit a deep baseline by name to problems of the same rows, for two epochs a phase."""
+
+    def fit(name: str, of: Rows, problems: list[Problem], **options) -> list[Fitted]:
+        phases = "deep-s" in name or name == "ss-dgm"
+        brief = {"max_epochs": 2, "batch_size": 64, "images": NETWORK, "device": "cpu"}
+        brief |= {"pretrain_epochs": 2} if phases else {}
+        call = {k: options.pop(k) for k in ("checkpoint", "on_epoch") if k in options}
+        baseline = BASELINES[name](**brief | options)
+        return baseline.fit_problems(torch.from_numpy(of.X), problems, **call)
 
     return fit

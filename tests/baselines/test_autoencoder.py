@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from sklearn.base import clone
 
 from aloof.baselines import KNN, SSAD, Autoencoder, Hybrid, OneClassSVM
-from aloof.training.seeds import Stream, derive
+from aloof.training import Stream, derive
+
+IMAGES = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
 
 
 def test_it_converges(visible):
@@ -15,41 +18,48 @@ def test_it_converges(visible):
     autoencoder = Autoencoder(
         hidden=(32, 4), learning_rate=3e-3, max_epochs=100, random_state=0
     ).fit(visible.X, visible.y)
-    curve = autoencoder.loss_curve_
+    (curve,) = autoencoder.fitted_.history["loss"].T
     assert len(curve) == 100
     assert curve[-1] < 0.2 * curve[0]
     assert curve[-20:].std() < 0.1 * curve[-1]
 
 
-def test_score_is_the_mean_squared_error(visible):
-    autoencoder = Autoencoder(max_epochs=2, random_state=0).fit(visible.X)
-    with torch.no_grad():
-        output = autoencoder._network(torch.from_numpy(visible.X_test)).numpy()
-    expected = np.square(visible.X_test - output).mean(1)
-    np.testing.assert_allclose(autoencoder.anomaly_score(visible.X_test), expected)
-    assert autoencoder.encode(visible.X_test).shape == (len(visible.X_test), 8)
+def test_score_is_the_mean_squared_error(visible, visible_images):
+    for on, size in ((visible, 8), (visible_images, 8)):
+        autoencoder = Autoencoder(
+            max_epochs=2, n_members=2, images=IMAGES, device="cpu", random_state=0
+        ).fit(on.X)
+        codes = autoencoder.encode(on.X_test)
+        assert codes.shape == (2, len(on.X_test), size)
+        stack = autoencoder.fitted_.members.stacks["decoder"]
+        parameter = next(iter(stack.parameters.values()))
+        with torch.no_grad():
+            output = stack(torch.from_numpy(codes).to(parameter.dtype)).numpy()
+        x = on.X_test / 255 if on.X.dtype == np.uint8 else on.X_test
+        expected = np.square(x - output).reshape(2, len(x), -1).mean((0, 2))
+        np.testing.assert_allclose(autoencoder.anomaly_score(on.X_test), expected, rtol=1e-4)
 
 
-def test_hybrid_is_the_shallow_method_on_the_codes(hidden):
-    hybrid = Hybrid(detector=SSAD(nu=0.2), max_epochs=10, random_state=0)
-    hybrid.fit(hidden.X, hidden.y)
+@pytest.mark.parametrize("detector", [SSAD(nu=0.2), OneClassSVM()], ids=["ssad", "oc-svm"])
+@pytest.mark.parametrize("name", ["hidden", "hidden_images"])
+def test_hybrid_is_the_shallow_method_on_the_codes_of_each_member(request, name, detector):
+    on = request.getfixturevalue(name)
+    common = {"max_epochs": 10, "n_members": 2, "images": IMAGES, "device": "cpu"}
+    hybrid = Hybrid(detector=detector, random_state=0, **common).fit(on.X, on.y)
     autoencoder = Autoencoder(
-        max_epochs=10,
         learning_rate=hybrid.learning_rate,
         weight_decay=hybrid.weight_decay,
         random_state=derive(0, Stream.MEMBER, 0),
-    ).fit(hidden.X, hidden.y)
-    usual = autoencoder.encode(hidden.X[hidden.y == 0])
-
-    def features(X):
-        return (autoencoder.encode(X) - usual.mean(0)) / usual.std(0)
-
-    by_hand = SSAD(nu=0.2).fit(features(hidden.X), hidden.y)
-    np.testing.assert_allclose(
-        hybrid.anomaly_score(hidden.X_test),
-        by_hand.anomaly_score(features(hidden.X_test)),
-        atol=1e-9,
-    )
+        **common,
+    ).fit(on.X, on.y)
+    scores = []
+    for codes, asked in zip(
+        autoencoder.encode(on.X), autoencoder.encode(on.X_test), strict=True
+    ):
+        mean, scale = codes[on.y == 0].mean(0), codes[on.y == 0].std(0)
+        by_hand = clone(detector).fit((codes - mean) / scale, on.y)
+        scores.append(by_hand.anomaly_score((asked - mean) / scale))
+    np.testing.assert_allclose(hybrid.anomaly_score(on.X_test), np.mean(scores, 0), atol=1e-4)
 
 
 def test_hybrid_leaves_its_detector_alone(hidden):
@@ -57,7 +67,7 @@ def test_hybrid_leaves_its_detector_alone(hidden):
     hybrid = Hybrid(detector=detector, max_epochs=2, random_state=0).fit(hidden.X)
     assert detector.random_state == 7
     assert not hasattr(detector, "seed_")
-    assert hybrid.detector_ is not detector
+    assert detector not in hybrid.detectors_.detectors
     assert clone(hybrid).detector is not detector
     assert not hybrid.uses_labels
     assert Hybrid(detector=SSAD()).uses_labels

@@ -9,8 +9,13 @@ import pytest
 import torch
 
 from aloof.baselines import SSDGM
-from aloof.baselines.fitting import built
 from aloof.baselines.ss_dgm import LabelledGenerativeModel
+from aloof.training.seeds import seeded
+
+
+def built(factory, seed: int):
+    with seeded(seed, torch.device("cpu")):
+        return factory()
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,11 @@ def test_it_learns_from_anomalies_alone(hidden):
     scores = model.anomaly_score(hidden.X_test)
     anomalies, normal = scores[hidden.y_test == 1], scores[hidden.y_test == 0]
     assert (anomalies[:, None] > normal).mean() > 0.7
+
+
+def test_codes_are_standardised_on_the_rows_learned_from(fit_problems, hidden, hidden_images):
+    for on in (hidden, hidden_images):
+        (fitted,) = fit_problems("ss-dgm", on, [on.problem((2, 3))])
+        codes = fitted.encode(on.X)
+        np.testing.assert_allclose(codes.mean(1), 0.0, atol=1e-3)
+        np.testing.assert_allclose(codes.std(1), 1.0, atol=1e-3)

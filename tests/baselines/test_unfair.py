@@ -37,11 +37,11 @@ def test_the_best_setting_on_the_peeked_rows_is_taken(name, make, visible):
         name, visible.X, visible.y, visible.X_test, visible.y_test, random_state=0, **parameters
     )
     best = roc_auc_score(visible.y_test, tuned.anomaly_score(visible.X_test))
-    shallow = tuned.detector_ if isinstance(tuned, Hybrid) else tuned
+    shallow = tuned.detectors_.detectors[0] if isinstance(tuned, Hybrid) else tuned
     assert shallow.kernel_gamma in UNFAIR_GRIDS[name]["kernel_gamma"]
     X, X_test = visible.X, visible.X_test
     if isinstance(tuned, Hybrid):
-        X, X_test = tuned.features(X), tuned.features(X_test)
+        X, X_test = (tuned.detectors_.features(rows)[0] for rows in (X, X_test))
     for gamma in UNFAIR_GRIDS[name]["kernel_gamma"]:
         other = type(shallow)(kernel_gamma=gamma).fit(X, visible.y)
         assert roc_auc_score(visible.y_test, other.anomaly_score(X_test)) <= best + 1e-12

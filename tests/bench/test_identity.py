@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aloof import VAE, DualPriorVAE
+from aloof.baselines import BASELINES
 from aloof.bench import identity as module
 from aloof.bench import provenance, run_study
 from aloof.bench.identity import Identity
@@ -59,6 +60,18 @@ def test_parameters_of_an_estimator_but_not_where_it_runs() -> None:
     assert identity.holds(Identity(DualPriorVAE(alpha=3.0, random_state=2)).record)
     assert not identity.holds(Identity(DualPriorVAE()).record)
     assert not identity.holds(Identity(VAE()).record), "alpha is not at its default"
+
+
+def test_parameters_inside_of_parameters() -> None:
+    identity = Identity(BASELINES["kde-hybrid"](random_state=0))
+    record = identity.record
+    assert record["config"]["detector"]["class"] == "KDE"
+    assert identity.holds(record)
+    old = dict(record["config"]["detector"])
+    assert old.pop("max_search_rows") == 2000  # as if it had come later
+    assert identity.holds({"config": {**record["config"], "detector": old}})
+    other = {**record["config"]["detector"], "max_search_rows": 3}
+    assert not identity.holds({"config": {**record["config"], "detector": other}})
 
 
 def test_options_that_were_renamed(monkeypatch: pytest.MonkeyPatch) -> None:

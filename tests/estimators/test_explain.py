@@ -117,7 +117,12 @@ def test_contributions_depend_on_the_row_alone() -> None:
 def test_both_parts_are_what_they_say() -> None:
     """An independent computation, member by member."""
     model, X, _ = fitted(
-        DualPriorVAE, factors(8, 0), beta_kl=0.3, lean=False, references=0, max_epochs=5
+        DualPriorVAE,
+        factors(8, 0),
+        beta_kl=0.3,
+        direction_penalty=False,
+        aggregate_prior=0,
+        max_epochs=5,
     )
     found = model.explain(X)
     scaled = torch.from_numpy(model.scaling_.transform(X))

@@ -120,7 +120,7 @@ def test_prototypes_are_reconstructions_of_normal_images(fitted: DualPriorVAE) -
     usual = np.flatnonzero(Y == 0)
     first, last = usual[0], usual[-1]
     np.testing.assert_allclose(rows[[0, -1]], fitted.reconstruct(X[[first, last]]), atol=1e-5)
-    alone = DualPriorVAE(**SMALL, references=0).fit(X, Y)
+    alone = DualPriorVAE(**SMALL, aggregate_prior=0).fit(X, Y)
     assert alone.prototypes().shape == (1, 3, 8, 8)
 
 

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
-from aloof.training import Ensemble
+from aloof.networks._compiling import constant
+from aloof.training.stack import _is_stackable
+from aloof.vae import Ensemble
 
 CPU = torch.device("cpu")
 
@@ -21,14 +23,14 @@ NETWORKS = {
     ),
     "conv": (
         (3, 8, 8),
-        partial(ConvEncoder, channels=(4, 6), hidden=(10,)),
-        partial(ConvDecoder, channels=(4, 6), hidden=(10,)),
+        partial(ConvEncoder, filters=(4, 6), hidden=(10,)),
+        partial(ConvDecoder, filters=(4, 6), hidden=(10,)),
         5,
     ),
     "conv of odd size": (
         (1, 7, 9),
-        partial(ConvEncoder, channels=(4, 6), hidden=()),
-        partial(ConvDecoder, channels=(4, 6), hidden=()),
+        partial(ConvEncoder, filters=(4, 6), hidden=()),
+        partial(ConvDecoder, filters=(4, 6), hidden=()),
         5,
     ),
 }
@@ -57,6 +59,20 @@ def test_stacked_networks_are_the_single_ones_side_by_side(name: str, training: 
         assert output.shape == x.shape
     for left, right in zip(outcome["stacked"], outcome["loop"], strict=True):
         torch.testing.assert_close(left, right)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_promise_to_be_stacked(name: str) -> None:
+    """All of their layers: convolutions go one after the other on a CPU all the same."""
+    shape, encoder, decoder, latent = NETWORKS[name]
+    networks = Architecture(
+        partial(encoder, shape, latent), partial(decoder, shape, latent), latent
+    )
+    ensemble = Ensemble.build(networks, [1, 2], [torch.zeros(4, *shape)], device=CPU)
+    engine = "loop" if len(shape) == 3 else "stacked"
+    assert ensemble.encoder.engine == ensemble.decoder.engine == engine
+    assert _is_stackable(ensemble.encoder.network)
+    assert _is_stackable(ensemble.decoder.network)
 
 
 def test_paper_networks_have_their_sizes() -> None:
@@ -94,3 +110,12 @@ def test_shapes_that_do_not_fit() -> None:
         MLPEncoder((1, 28, 28), 4)
     with pytest.raises(ValueError, match="at least 8 pixels"):
         ConvEncoder((1, 4, 4), 4, (2, 2, 2))
+
+
+def test_constants_are_marked_as_torch_marks_them() -> None:
+    def ours() -> None: ...
+
+    def theirs() -> None: ...
+
+    assert vars(constant(ours)) == vars(torch.compiler.assume_constant_result(theirs)) != {}
+    assert constant(ours) is ours

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from aloof.networks import BEGIN, END, Architecture, SentenceDecoder, SentenceEncoder
 from aloof.objectives import categorical
-from aloof.training import Ensemble
+from aloof.vae import Ensemble
 
 CPU = torch.device("cpu")
 LATENT, HIDDEN, N_WORDS = 3, 5, 12

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aloof.planning import NetworkConfig
-from aloof.training import TrainingConfig
+from aloof.vae import TrainingConfig
 
 SMALL = NetworkConfig(hidden=(64, 64), dropout=0.0, latent_dim=8)
 SHORT = TrainingConfig(

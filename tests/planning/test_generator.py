@@ -106,7 +106,7 @@ def test_save_and_load_with_convolutions(
     model = train_generator(
         some,
         config=replace(SHORT, max_epochs=1, warmup_epochs=0),
-        networks=replace(SMALL, channels=(3, 4)),
+        networks=replace(SMALL, filters=(3, 4)),
         device="cpu",
     )
     model.save(tmp_path / "model")

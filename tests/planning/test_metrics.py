@@ -48,7 +48,7 @@ def test_intervals() -> None:
     [
         ({"dropout": 0.0}, "stacked"),
         ({"dropout": 0.5}, "loop"),
-        ({"dropout": 0.0, "channels": (2, 3), "image_size": 3}, "loop"),
+        ({"dropout": 0.0, "filters": (2, 3), "image_size": 3}, "loop"),
     ],
 )
 def test_conditional_networks_stack(
@@ -77,7 +77,7 @@ def test_conditional_networks_stack(
 def test_convolutions_see_the_first_part_of_the_context_as_an_image(size: int) -> None:
     with seeded(0, torch.device("cpu")):
         decoder = ConditionalMLPDecoder(
-            4, size * size + 2, 3, hidden=(8,), dropout=0.0, channels=(5,), image_size=size
+            4, size * size + 2, 3, hidden=(8,), dropout=0.0, filters=(5,), image_size=size
         )
         z, ends = torch.randn(1, 3), torch.randn(1, 2)
     image = torch.zeros(1, size, size, dtype=torch.uint8)

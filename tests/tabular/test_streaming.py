@@ -194,7 +194,7 @@ def test_a_killed_run_continues_to_the_same_bytes(
     with killed_after(parts):
         score_file(model, data, out)
     assert not out.exists()
-    (folder_of(out) / "000009.arrow.undone").write_bytes(b"half")
+    (folder_of(out) / ".000009.arrow.12345678").write_bytes(b"half")
     done = score_file(model, data, out, resume=True)
     assert (done.n_rows, done.n_resumed) == (N, parts * PART)
     assert out.read_bytes() == whole.read_bytes()

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from aloof.networks import END
 from aloof.text import SentenceNetworks, SentenceScores, score_sentences, train_sentences
-from aloof.training import FitResult, Objective, Problem, TrainingConfig
+from aloof.vae import FitResult, Objective, TrainingConfig, VAEProblem
 
 CPU = torch.device("cpu")
 N_WORDS, LENGTH, N_NORMAL, N_ANOMALY = 24, 9, 300, 20
@@ -53,7 +53,7 @@ def trained() -> dict[str, FitResult]:
     vectors = np.random.default_rng(2).normal(size=(N_WORDS, 8))
     vectors[:4] = np.nan
     problems = [
-        Problem(
+        VAEProblem(
             normal=np.arange(N_NORMAL),
             anomaly=np.arange(N_NORMAL, N_NORMAL + N_ANOMALY),
             seeds=[0, 1],
@@ -113,20 +113,20 @@ def test_a_sentence_has_its_score_in_any_company(
         assert alone.total[0] == together.total[row] == filled.total[row]
 
 
-def test_codes_that_lean_towards_the_anomalies_are_charged(
+def test_codes_that_lie_towards_the_anomalies_are_charged(
     trained: dict[str, FitResult],
 ) -> None:
     normal, odd = sentences(150, odd=False, seed=6), sentences(150, odd=True, seed=7)
     both = np.concatenate([normal, odd])
     plain = scores(trained, "dp", both)
-    leaning = score_sentences(
+    charged = score_sentences(
         trained["dp"].ensemble,
         METHODS["dp"],
         both,
         device=CPU,
         normal=sentences(200, odd=False, seed=8),
     )
-    assert (plain.lean == 0).all()
-    assert (leaning.lean >= 0).all()
-    assert np.array_equal(leaning.total, plain.total)
-    assert leaning.lean[150:].mean() > 2 * leaning.lean[:150].mean()
+    assert (plain.penalty == 0).all()
+    assert (charged.penalty >= 0).all()
+    np.testing.assert_allclose(charged.total - charged.penalty, plain.total, rtol=1e-5)
+    assert charged.penalty[150:].mean() > 2 * charged.penalty[:150].mean()

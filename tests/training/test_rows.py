@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder
-from aloof.training import Objective, Problem, TrainingConfig, train
 from aloof.training.rows import gather
+from aloof.vae import Objective, TrainingConfig, VAEProblem, train
 
 SHAPE = (1, 8, 8)
 
 
 def trained(rows: torch.Tensor) -> dict[str, torch.Tensor]:
-    problem = Problem(
+    problem = VAEProblem(
         normal=np.arange(40), anomaly=np.arange(40, 50), seeds=[1, 2], objective=Objective("dp")
     )
     architecture = Architecture(

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from aloof.training import TrainingConfig
+from aloof.training import Schedule
 from aloof.training.clipping import clip_rows_
+from aloof.vae import TrainingConfig
 
 
 def test_kl_weight_grows_linearly_and_stays() -> None:
@@ -15,9 +16,10 @@ def test_kl_weight_grows_linearly_and_stays() -> None:
 
 def test_learning_rate_decays_after_the_warm_up_only() -> None:
     settings = {"max_epochs": 200, "warmup_epochs": 50, "learning_rate": 1.0}
-    constant = TrainingConfig(lr_schedule="constant", **settings)  # type: ignore[arg-type]
-    step = TrainingConfig(lr_schedule="step", **settings)  # type: ignore[arg-type]
-    cosine = TrainingConfig(lr_schedule="cosine", **settings)  # type: ignore[arg-type]
+    constant, step, cosine = (
+        TrainingConfig(lr_schedule=name, **settings).schedule  # type: ignore[arg-type]
+        for name in ("constant", "step", "cosine")
+    )
     assert {constant.rate(e) for e in range(200)} == {1.0}
     assert [step.rate(e) for e in (0, 49, 99)] == [1.0, 1.0, 1.0]
     assert step.rate(100) == pytest.approx(0.1)
@@ -31,3 +33,10 @@ def test_each_member_is_clipped_by_itself() -> None:
     gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4], [30.0, 40.0]])
     clip_rows_(gradient, 5.0)
     torch.testing.assert_close(gradient, torch.tensor([[3.0, 4.0], [0.3, 0.4], [3.0, 4.0]]))
+
+
+def test_milestones_and_cosine_go_together() -> None:
+    schedule = Schedule(max_epochs=9, learning_rate=1.0, milestones=(3, 6), cosine_from=6)
+    assert [schedule.rate(epoch) for epoch in (0, 2)] == [1.0, 1.0]
+    assert [schedule.rate(epoch) for epoch in (3, 5, 6)] == pytest.approx([0.1, 0.1, 0.01])
+    assert 0 < schedule.rate(8) < 0.01

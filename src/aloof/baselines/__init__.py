@@ -7,25 +7,28 @@
     True
 
 A baseline is fitted with ``fit(X, y)`` and asked with ``anomaly_score(X)``, higher is worse;
-see `Baseline`. Rows are expected to be standardised. Those for images are in
-`aloof.baselines.images`.
+see `Baseline`. Rows are standardised numbers or images. Deep ones train the members of many
+problems as one stack with ``fit_problems``; see `DeepBaseline`.
 """
 
 from aloof.baselines.autoencoder import Autoencoder
+from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
-from aloof.baselines.hybrid import Hybrid
+from aloof.baselines.hybrid import CodeDetectors, Hybrid
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
+from aloof.baselines.members import Fitted, LearningMembers, Members
 from aloof.baselines.one_class_svm import OneClassSVM
 from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
-from aloof.baselines.supervised import Classifier, GradientBoosting, RandomForest
+from aloof.baselines.trees import GradientBoosting, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
@@ -41,12 +44,17 @@ __all__ = [
     "Autoencoder",
     "Baseline",
     "Classifier",
+    "CodeDetectors",
+    "DeepBaseline",
     "DeepSAD",
     "DeepSVDD",
     "DevNet",
+    "Fitted",
     "GradientBoosting",
     "Hybrid",
     "IsolationForest",
+    "LearningMembers",
+    "Members",
     "OneClassSVM",
     "RandomForest",
     "Unfair",

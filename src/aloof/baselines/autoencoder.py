@@ -3,51 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import cast
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from aloof.baselines.contract import NetworkBaseline
-from aloof.baselines.fitting import Schedule, built, evaluate, fit, shuffled
-from aloof.baselines.networks import AutoencoderNetwork
-from aloof.labels import ANOMALY
+from aloof.baselines.deep import DeepBaseline
+from aloof.baselines.members import LearningMembers, mixed_task
+from aloof.baselines.networks import Networks, without_biases
+from aloof.problem import Problem
+from aloof.training import Setup, Task
 
-__all__ = ["Autoencoder", "fit_autoencoder", "squared_error"]
-
-
-def squared_error(network: AutoencoderNetwork, x: Tensor) -> Tensor:
-    """Return the mean over features of each row's squared reconstruction error."""
-    error: Tensor = (x - network(x)).square().mean(-1)
-    return error
+__all__ = ["Autoencoder", "AutoencoderMembers"]
 
 
-def fit_autoencoder(
-    rows: Tensor,
-    hidden: tuple[int, ...],
-    schedule: Schedule,
-    *,
-    batch_size: int,
-    seed: int,
-    bias: bool = True,
-) -> tuple[AutoencoderNetwork, NDArray[np.float64]]:
-    """Train an autoencoder on `rows`; return it with its mean loss after each epoch."""
-    factory = partial(AutoencoderNetwork, rows.shape[1], hidden, bias=bias)
-    network = cast(AutoencoderNetwork, built(factory, seed))
+class AutoencoderMembers(LearningMembers):
+    """The reconstruction error: the mean over a row's numbers of its square."""
 
-    def loss(batch: Tensor, _: torch.Generator) -> Tensor:
-        return squared_error(network, rows[batch]).mean()
+    @classmethod
+    def build(cls, networks: Networks, setup: Setup, *, bias: bool) -> AutoencoderMembers:
+        """Initialise members, with or without biases."""
 
-    curve = fit(network, loss, shuffled(len(rows), batch_size), schedule, seed)
-    return network, curve
+        def pair() -> list[nn.Module]:
+            parts = [networks.encoder(), networks.decoder()]
+            return parts if bias else [without_biases(part) for part in parts]
+
+        encoders, decoders = setup.build(pair)
+        code = torch.zeros(2, networks.size, dtype=setup.dtype)
+        return cls(
+            {
+                "encoder": setup.stack(encoders, setup.example),
+                "decoder": setup.stack(decoders, [code]),
+            }
+        )
+
+    def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+        """Return the squared error of rows, all taken as normal."""
+        return self._error(x, training=True)
+
+    def score(self, x: Tensor) -> Tensor:
+        """Return the squared error."""
+        return self._error(x, training=False)
+
+    def _error(self, x: Tensor, *, training: bool) -> Tensor:
+        code = self.stacks["encoder"](x, training=training)
+        output: Tensor = self.stacks["decoder"](code, training=training)
+        return (x - output).square().flatten(2).mean(-1)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Autoencoder(NetworkBaseline):
-    """The reconstruction error of an autoencoder ("CAE" in the paper, here for tables).
+class Autoencoder(DeepBaseline):
+    """The reconstruction error of an autoencoder ("CAE" in the paper, there for images).
 
     Parameters
     ----------
@@ -55,36 +63,22 @@ class Autoencoder(NetworkBaseline):
         Whether layers have biases. False is the network that Deep SVDD and Deep SAD are
         pre-trained with.
 
-    Attributes
-    ----------
-    loss_curve_
-        Mean squared error in each epoch.
-
     Notes
     -----
-    The other parameters are those of `NetworkBaseline`. Batch normalisation, learning rate
-    and weight decay are what Ruff et al. published for tables.
+    The other parameters are those of `DeepBaseline`. Batch normalisation, learning rate and
+    weight decay are what Ruff et al. published.
     """
 
     learning_rate: float = 1e-4
     weight_decay: float = 5e-4
     bias: bool = True
 
-    def encode(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the code of each row, ``(n, hidden[-1])``."""
-        return evaluate(self._network.encoder, X)
+    def encode(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return each member's code of each row, ``(members, n, size)``."""
+        return self.fitted_.encode(X)
 
-    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        rows = torch.from_numpy(X[labels != ANOMALY].astype(np.float32))
-        network, self.loss_curve_ = fit_autoencoder(
-            rows,
-            self.hidden,
-            self._schedule(),
-            batch_size=self.batch_size,
-            seed=seed,
-            bias=self.bias,
-        )
-        self._network = network.double()
+    def _task(self, problem: Problem) -> Task:
+        return mixed_task(problem.without_anomalies())
 
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return evaluate(partial(squared_error, self._network), X)
+    def _members(self, networks: Networks, setup: Setup) -> AutoencoderMembers:
+        return AutoencoderMembers.build(networks, setup, bias=self.bias)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from math import prod
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aloof.baselines.fitting import Schedule
+from aloof.estimators._images import as_numbers
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import LabelError, LabelWarning
 from aloof.labels import ANOMALY, read_labels
 
-__all__ = ["Baseline", "LabelUse", "NetworkBaseline", "numpy_seed"]
+__all__ = ["Baseline", "LabelUse", "SubsampledBaseline", "numpy_seed"]
 
 LabelUse = Literal["none", "optional", "required"]
 
@@ -32,8 +33,10 @@ def numpy_seed(seed: int) -> int:
 class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     """A system to compare with: a scikit-learn estimator, all settings by keyword.
 
-    `X` is expected to be standardised; nothing is scaled here unless the class says so.
-    Methods that use no labels leave rows labelled as anomalies out of the training.
+    Rows of numbers ``(n, n_features)`` are expected to be standardised; nothing is scaled here
+    unless the class says so. Images ``(n, channels, height, width)`` are bytes, or numbers in
+    [0, 1]; to a method that is not for images they are rows of pixels. Methods that use no
+    labels leave rows labelled as anomalies out of the training.
 
     Parameters
     ----------
@@ -60,12 +63,12 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         return self.label_use != "none"
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Learn from rows ``(n, n_features)``.
+        """Learn from rows.
 
         Parameters
         ----------
         X
-            Standardised rows.
+            Standardised rows ``(n, n_features)``, or images.
         y
             Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled.
 
@@ -76,10 +79,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X = self._validate(X, reset=True)
         labels = read_labels(y, len(X))
-        n_usual = int((labels != ANOMALY).sum())
-        if n_usual < 2:
+        n_normal = int((labels != ANOMALY).sum())
+        if n_normal < 2:
             raise ValueError(
-                f"Found array with {n_usual} sample(s) that are not labelled as anomalies, "
+                f"Found array with {n_normal} sample(s) that are not labelled as anomalies, "
                 "while a minimum of 2 is required to learn what is normal."
             )
         self._check_labels(labels)
@@ -94,12 +97,16 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         scores = self._anomaly_score(self._validate(X, reset=False))
         return np.asarray(scores, np.float64)
 
+    def drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Return the numbers of the rows to learn what is normal from, sorted."""
+        return np.flatnonzero(labels != ANOMALY)
+
     @abstractmethod
-    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
+    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
         """Learn from checked rows; `labels` holds 1, 0 and -1."""
 
     @abstractmethod
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.floating]:
+    def _anomaly_score(self, X: NDArray[Any]) -> NDArray[np.floating]:
         """Score checked rows."""
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -137,7 +144,12 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
 
-    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
+    def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        """Return checked rows as numbers, flat."""
+        images = getattr(X, "ndim", 2) == 4
+        if images:
+            pixels = np.asarray(X)
+            X = as_numbers(pixels.reshape(len(pixels), prod(pixels.shape[1:])))
         checked: NDArray[np.float64] = validate_data(
             self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
@@ -152,40 +164,26 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NetworkBaseline(Baseline):
-    """What baselines that train a network have in common.
+class SubsampledBaseline(Baseline):
+    """A baseline whose cost grows with the square of the rows it learns from.
 
     Parameters
     ----------
-    hidden
-        Widths of the layers; the last one is the size of the representation. The paper has
-        32-16-8 for narrow tables and 128-64-32 for wide ones.
-    max_epochs
-        Passes over the training rows.
-    batch_size
-        Most rows in a batch. Batches of a pass are of equal size, and no row is dropped.
-    learning_rate
-        Of Adam; a tenth of it after two thirds of the passes.
-    weight_decay
-        Weight of the squared parameters in the loss, times one half.
+    max_rows
+        Most normal rows to learn from; of more, so many are drawn. Labelled anomalies are all
+        kept. None: all rows.
     """
 
-    hidden: tuple[int, ...] = (32, 16, 8)
-    max_epochs: int = 150
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-6
+    max_rows: int | None = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._require(
-            hidden=(len(self.hidden) > 0, "at least one width"),
-            weight_decay=(self.weight_decay >= 0, "at least 0"),
-        )
+        valid = self.max_rows is None or self.max_rows >= 2
+        self._require(max_rows=(valid, "at least 2, or None"))
 
-    def _schedule(self) -> Schedule:
-        return Schedule(
-            max_epochs=self.max_epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-        )
+    def drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Return the numbers of the normal rows to learn from, sorted."""
+        normal = super().drawn(labels, seed)
+        if self.max_rows is None or len(normal) <= self.max_rows:
+            return normal
+        return np.sort(np.random.default_rng(seed).choice(normal, self.max_rows, replace=False))

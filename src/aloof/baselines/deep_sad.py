@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from aloof.baselines.contract import LabelUse
-from aloof.baselines.fitting import fit, shuffled
-from aloof.baselines.hypersphere import Hypersphere, HypersphereBaseline
+from aloof.baselines.hypersphere import HypersphereBaseline, Spheres
 from aloof.labels import ANOMALY, UNLABELLED
+from aloof.training import Stack
 
-__all__ = ["DeepSAD", "deep_sad_loss"]
+__all__ = ["DeepSAD", "DeepSADMembers", "deep_sad_loss"]
 
 _EPSILON = 1e-6  # an anomaly at the centre costs this much to the minus one
 
@@ -24,14 +24,34 @@ def deep_sad_loss(distance: Tensor, labels: Tensor, eta: float) -> Tensor:
     Parameters
     ----------
     distance
-        Squared distances to the centre, ``(n,)``.
+        Squared distances to the centre, ``(..., n)``.
     labels
-        1 anomaly, 0 normal, -1 unlabelled, ``(n,)``.
+        1 anomaly, 0 normal, -1 unlabelled, ``(..., n)``.
     eta
         Weight of labelled rows; unlabelled ones have weight 1.
     """
     loss = torch.where(labels == ANOMALY, 1.0 / (distance + _EPSILON), distance)
     return torch.where(labels == UNLABELLED, loss, eta * loss)
+
+
+class DeepSADMembers(Spheres):
+    """Spheres that anomalies are pushed out of.
+
+    Parameters
+    ----------
+    encoder, centre
+        As in `Spheres`.
+    eta
+        Weight of labelled rows.
+    """
+
+    def __init__(self, encoder: Stack, centre: Tensor, eta: float) -> None:
+        super().__init__(encoder, centre)
+        self._eta = eta
+
+    def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+        """Return the distance of unlabelled rows, its inverse for anomalies."""
+        return deep_sad_loss(self.distance(x, training=True), labels, self._eta)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -64,8 +84,5 @@ class DeepSAD(HypersphereBaseline):
         super()._check_parameters()
         self._require(eta=(self.eta > 0, "positive"))
 
-    def _train(self, sphere: Hypersphere, rows: Tensor, labels: Tensor, seed: int) -> None:
-        def loss(batch: Tensor, _: torch.Generator) -> Tensor:
-            return deep_sad_loss(sphere(rows[batch]), labels[batch], self.eta).mean()
-
-        fit(sphere, loss, shuffled(len(rows), self.batch_size), self._schedule(), seed)
+    def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:
+        return DeepSADMembers(encoder, centre, self.eta)

@@ -8,11 +8,11 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from aloof.baselines.fitting import fit, shuffled
-from aloof.baselines.hypersphere import Hypersphere, HypersphereBaseline
-from aloof.labels import ANOMALY
+from aloof.baselines.hypersphere import HypersphereBaseline, Spheres
+from aloof.baselines.members import over_data
+from aloof.training import Setup, Stack
 
-__all__ = ["DeepSVDD", "SVDDObjective", "soft_boundary_loss"]
+__all__ = ["DeepSVDD", "DeepSVDDMembers", "SVDDObjective", "soft_boundary_loss"]
 
 SVDDObjective = Literal["one-class", "soft-boundary"]
 
@@ -27,13 +27,49 @@ def soft_boundary_loss(distance: Tensor, squared_radius: Tensor, nu: float) -> T
     Parameters
     ----------
     distance
-        Squared distances to the centre, ``(n,)``.
+        Squared distances to the centre, ``(..., n)``.
     squared_radius
         :math:`R^2`.
     nu
         Bound of the share of rows outside.
     """
     return squared_radius + torch.relu(distance - squared_radius) / nu
+
+
+class DeepSVDDMembers(Spheres):
+    """Spheres around normal rows, with a radius where the boundary is soft.
+
+    Parameters
+    ----------
+    encoder, centre
+        As in `Spheres`.
+    soft
+        Whether the boundary is soft.
+    nu
+        Share of rows outside the soft boundary.
+    """
+
+    def __init__(self, encoder: Stack, centre: Tensor, *, soft: bool, nu: float) -> None:
+        super().__init__(encoder, centre)
+        self._soft, self._nu = soft, nu
+        self.tensors["squared_radius"] = centre.new_zeros(len(centre), 1)
+
+    def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+        """Return the distance, or the cost of a soft boundary."""
+        distance = self.distance(x, training=True)
+        if not self._soft:
+            return distance
+        return soft_boundary_loss(distance, self.tensors["squared_radius"], self._nu)
+
+    def after_epoch(self, epoch: int, setup: Setup) -> None:
+        """Set the radius of a soft boundary to a quantile of the distances."""
+        if not self._soft or epoch + 1 < _FIXED_RADIUS_EPOCHS:
+            return
+        for k, task in enumerate(setup.tasks):
+            own = self.select(slice(k, k + 1))
+            distance = over_data(own.score, setup, task.rows, 1)
+            radius = torch.quantile(distance, 1.0 - self._nu)
+            self.tensors["squared_radius"][k].copy_(radius)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -73,26 +109,6 @@ class DeepSVDD(HypersphereBaseline):
             nu=(0 < self.nu <= 1, "in (0, 1]"),
         )
 
-    def _train(self, sphere: Hypersphere, rows: Tensor, labels: Tensor, seed: int) -> None:
-        usual = rows[labels != ANOMALY]
-        squared_radius = torch.zeros(())
-
-        def loss(batch: Tensor, _: torch.Generator) -> Tensor:
-            distance: Tensor = sphere(usual[batch])
-            if self.objective == "one-class":
-                return distance.mean()
-            return soft_boundary_loss(distance, squared_radius, self.nu).mean()
-
-        def set_radius(epoch: int) -> None:
-            if epoch + 1 >= _FIXED_RADIUS_EPOCHS:
-                with torch.no_grad():
-                    squared_radius.copy_(torch.quantile(sphere(usual), 1.0 - self.nu))
-
-        fit(
-            sphere,
-            loss,
-            shuffled(len(usual), self.batch_size),
-            self._schedule(),
-            seed,
-            after_epoch=set_radius if self.objective == "soft-boundary" else None,
-        )
+    def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:
+        soft = self.objective == "soft-boundary"
+        return DeepSVDDMembers(encoder, centre, soft=soft, nu=self.nu)

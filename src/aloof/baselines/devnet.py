@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.baselines.contract import LabelUse, NetworkBaseline
-from aloof.baselines.fitting import CPU, balanced, built, evaluate, fit
-from aloof.baselines.networks import perceptron
+from aloof.baselines.classifier import LogitMembers
+from aloof.baselines.contract import LabelUse
+from aloof.baselines.deep import DeepBaseline
+from aloof.baselines.members import balanced_task
+from aloof.baselines.networks import Networks
 from aloof.labels import ANOMALY
-from aloof.training.seeds import Stream, derive, generator
+from aloof.problem import Problem
+from aloof.training import Schedule, Setup, Stream, Task, derive
+from aloof.training.seeds import generator
 
-__all__ = ["DevNet", "deviation_loss"]
+__all__ = ["DevNet", "DevNetMembers", "deviation_loss"]
 
 _MARGIN = 5.0  # in standard deviations of the reference scores
 _N_REFERENCES = 5000
@@ -32,24 +33,48 @@ def deviation_loss(scores: Tensor, is_anomaly: Tensor, reference: Tensor) -> Ten
     Parameters
     ----------
     scores
-        The network's scores s, ``(n,)``. DeepOD passes ``(n, 1)`` here, which broadcasts
+        The network's scores s, ``(..., n)``. DeepOD passes ``(n, 1)`` here, which broadcasts
         against the labels to ``(n, n)``; PyOD swaps the first two arguments.
     is_anomaly
-        True for labelled anomalies, ``(n,)``.
+        True for labelled anomalies, ``(..., n)``.
     reference
-        Scores drawn from the prior N(0, 1), ``(m,)``.
+        Scores drawn from the prior N(0, 1), ``(..., m)``.
     """
     if scores.shape != is_anomaly.shape:
         raise ValueError(
             f"scores and is_anomaly must have one shape; got {tuple(scores.shape)} and "
             f"{tuple(is_anomaly.shape)}."
         )
-    deviation = (scores - reference.mean()) / reference.std(correction=0)
+    spread, mean = torch.std_mean(reference, -1, correction=0, keepdim=True)
+    deviation = (scores - mean) / spread
     return torch.where(is_anomaly, torch.relu(_MARGIN - deviation), deviation.abs())
 
 
+class DevNetMembers(LogitMembers):
+    """Networks whose output is the score, with reference scores of their own."""
+
+    @classmethod
+    def build(cls, networks: Networks, setup: Setup, *, normalise: bool = False) -> Self:
+        """Initialise members."""
+        made = super().build(networks, setup, normalise=normalise)
+        references = [
+            torch.randn(
+                _N_REFERENCES,
+                generator=generator(derive(seed, Stream.VALIDATE), torch.device("cpu")),
+            )
+            for seed in setup.seeds
+        ]
+        made.tensors["reference"] = torch.stack(references).to(setup.device, setup.dtype)
+        return made
+
+    def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+        """Return the deviation loss."""
+        scores = self.logit(x, training=True)
+        return deviation_loss(scores, labels == ANOMALY, self.tensors["reference"])
+
+
 @dataclass(kw_only=True, repr=False, eq=False)
-class DevNet(NetworkBaseline):
+class DevNet(DeepBaseline):
     """Deviation network: a network whose output is the score.
 
     Normal rows are drawn to the mean of 5,000 reference scores from N(0, 1), labelled
@@ -58,7 +83,7 @@ class DevNet(NetworkBaseline):
 
     Notes
     -----
-    The parameters are those of `NetworkBaseline`; one layer of 20 units, 50 epochs and the
+    The parameters are those of `DeepBaseline`; one layer of 20 units, 50 epochs and the
     weight decay are the authors'.
 
     References
@@ -72,23 +97,12 @@ class DevNet(NetworkBaseline):
 
     label_use: ClassVar[LabelUse] = "required"
 
-    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        rows = torch.from_numpy(X.astype(np.float32))
-        is_anomaly = torch.from_numpy(labels == ANOMALY)
-        network = built(partial(perceptron, (X.shape[1], *self.hidden, 1)), seed)
-        reference = torch.randn(
-            _N_REFERENCES, generator=generator(derive(seed, Stream.VALIDATE), CPU)
-        )
+    def _task(self, problem: Problem) -> Task:
+        return balanced_task(problem)
 
-        def loss(batch: Tensor, _: torch.Generator) -> Tensor:
-            scores = network(rows[batch]).squeeze(-1)
-            return deviation_loss(scores, is_anomaly[batch], reference).mean()
+    def _schedule(self, **changes: int) -> Schedule:
+        # The other half of a batch are anomalies.
+        return super()._schedule(batch_size=max(1, self.batch_size // 2), **changes)
 
-        batches = balanced(
-            (~is_anomaly).nonzero()[:, 0], is_anomaly.nonzero()[:, 0], self.batch_size
-        )
-        fit(network, loss, batches, self._schedule(), seed)
-        self._network = network.double()
-
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return evaluate(self._network, X).squeeze(-1)
+    def _members(self, networks: Networks, setup: Setup) -> DevNetMembers:
+        return DevNetMembers.build(networks, setup)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +11,64 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from aloof.baselines.autoencoder import Autoencoder
-from aloof.baselines.contract import Baseline, NetworkBaseline
+from aloof.baselines.contract import Baseline
+from aloof.baselines.members import Fitted
 from aloof.labels import ANOMALY
-from aloof.training.seeds import Stream, derive
+from aloof.training import Stream, derive
 
-__all__ = ["Hybrid"]
+__all__ = ["CodeDetectors", "Hybrid"]
+
+
+class CodeDetectors:
+    """A shallow method on the standardised codes of each member of an autoencoder.
+
+    Parameters
+    ----------
+    detector
+        The shallow method; clones of it are fitted.
+    autoencoder
+        Trained members of `Autoencoder`.
+    X, labels
+        Rows of any shape; 1 anomaly, 0 normal, -1 unlabelled.
+    seed
+        Of the detectors.
+
+    Attributes
+    ----------
+    detectors
+        Fitted, one for each member.
+    """
+
+    def __init__(
+        self,
+        detector: Baseline,
+        autoencoder: Fitted,
+        X: NDArray[Any],
+        labels: NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        self._autoencoder = autoencoder
+        rows = np.concatenate([detector.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+        codes, labels = autoencoder.encode(X[rows]), labels[rows]
+        self._scalers = [StandardScaler().fit(own[labels != ANOMALY]) for own in codes]
+        self.detectors: list[Baseline] = [
+            clone(detector).set_params(random_state=seed).fit(scaler.transform(own), labels)
+            for scaler, own in zip(self._scalers, codes, strict=True)
+        ]
+
+    def features(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return each member's standardised codes, ``(members, n, size)``."""
+        codes = zip(self._scalers, self._autoencoder.encode(X), strict=True)
+        return np.stack([scaler.transform(own) for scaler, own in codes])
+
+    def score(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return each member's scores ``(members, n)``; higher is worse."""
+        codes = zip(self.detectors, self.features(X), strict=True)
+        return np.stack([detector.anomaly_score(own) for detector, own in codes])
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Hybrid(NetworkBaseline):
+class Hybrid(Autoencoder):
     """A shallow baseline on the codes of an autoencoder.
 
     The autoencoder is trained on the rows not labelled as anomalies, its codes are
@@ -27,12 +77,12 @@ class Hybrid(NetworkBaseline):
     Parameters
     ----------
     detector
-        The shallow method. A clone of it is fitted, with a seed derived from
-        `random_state`.
+        The shallow method. A clone of it is fitted to the codes of each member, with a seed
+        derived from `random_state`.
 
     Attributes
     ----------
-    autoencoder_, detector_
+    autoencoder_, detectors_
         The fitted parts.
 
     Notes
@@ -42,34 +92,24 @@ class Hybrid(NetworkBaseline):
 
     detector: Baseline
     learning_rate: float = 1e-3
-    weight_decay: float = 5e-4
 
     @property
     def uses_labels(self) -> bool:
         """Whether `detector` does."""
         return self.detector.uses_labels
 
-    def features(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the standardised codes of the fitted autoencoder, ``(n, hidden[-1])``."""
-        codes: NDArray[np.float64] = self._scaler.transform(self.autoencoder_.encode(X))
-        return codes
-
     def _check_labels(self, labels: NDArray[np.int64]) -> None:
         """Leave that to `detector`."""
 
-    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        self.autoencoder_ = Autoencoder(
-            hidden=self.hidden,
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            random_state=derive(seed, Stream.MEMBER, 0),
-        ).fit(X, labels)
-        self._scaler = StandardScaler().fit(self.autoencoder_.encode(X[labels != ANOMALY]))
-        detector: Baseline = clone(self.detector)
-        detector.set_params(random_state=derive(seed, Stream.MEMBER, 1))
-        self.detector_ = detector.fit(self.features(X), labels)
+    def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
+        own = {f.name: getattr(self, f.name) for f in fields(Autoencoder) if f.init}
+        own["random_state"] = derive(seed, Stream.MEMBER, 0)
+        self.autoencoder_ = Autoencoder(**own).fit(X, labels)
+        self.fitted_ = self.autoencoder_.fitted_
+        self.detectors_ = CodeDetectors(
+            self.detector, self.fitted_, X, labels, derive(seed, Stream.MEMBER, 1)
+        )
 
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.detector_.anomaly_score(self.features(X))
+    def _anomaly_score(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self.detectors_.score(X).mean(0)
+        return scores

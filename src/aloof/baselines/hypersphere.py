@@ -3,84 +3,93 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from aloof.baselines.autoencoder import fit_autoencoder
-from aloof.baselines.contract import NetworkBaseline
-from aloof.baselines.fitting import Schedule, built, evaluate
-from aloof.baselines.networks import perceptron
-from aloof.labels import ANOMALY
-from aloof.training.seeds import Stream, derive
+from aloof.baselines.autoencoder import AutoencoderMembers
+from aloof.baselines.deep import DeepBaseline, epochs_of
+from aloof.baselines.members import (
+    LearningMembers,
+    RowLearner,
+    digest_of,
+    mixed_task,
+    over_data,
+)
+from aloof.baselines.networks import Networks
+from aloof.problem import Problem
+from aloof.training import Run, Schedule, Setup, Stack, Task, Trained
 
-__all__ = ["Hypersphere", "HypersphereBaseline", "centre_of"]
+__all__ = ["HypersphereBaseline", "Spheres", "centre_of"]
 
 _NEAREST_TO_ZERO = 0.1
 
+_Key = tuple[str, int]  # normal rows, and a seed
+
 
 def centre_of(codes: Tensor) -> Tensor:
-    """Return the mean code, no coordinate of it nearer to zero than 0.1.
+    """Return the mean code, ``(..., n, size)`` to ``(..., size)``.
 
-    A coordinate at zero could be met by all-zero weights.
+    No coordinate of it is nearer to zero than 0.1: there, all-zero weights would meet it.
     """
-    centre = codes.mean(0)
+    centre = codes.mean(-2)
     sign = torch.where(centre < 0, -1.0, 1.0).to(centre.dtype)
     return torch.where(centre.abs() < _NEAREST_TO_ZERO, sign * _NEAREST_TO_ZERO, centre)
 
 
-class Hypersphere(nn.Module):
-    """A bias-free encoder and a fixed centre.
+class Spheres(LearningMembers):
+    """Bias-free encoders and a centre for each, ``(members, size)``; the score is the distance.
 
     Parameters
     ----------
     encoder
-        The network.
+        The networks.
     centre
-        A point of its representation.
+        A point of each representation.
     """
 
-    centre: Tensor
+    def __init__(self, encoder: Stack, centre: Tensor) -> None:
+        super().__init__({"encoder": encoder}, centre=centre)
 
-    def __init__(self, encoder: nn.Module, centre: Tensor) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.register_buffer("centre", centre)
+    def distance(self, x: Tensor, *, training: bool) -> Tensor:
+        """Return the squared distance of each row to the centre, ``(members, n)``."""
+        code: Tensor = self.stacks["encoder"](x, training=training)
+        return (code - self.tensors["centre"].unsqueeze(1)).square().sum(-1)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the squared distance of each row to the centre."""
-        distance: Tensor = (self.encoder(x) - self.centre).square().sum(-1)
-        return distance
+    def score(self, x: Tensor) -> Tensor:
+        """Return the squared distance."""
+        return self.distance(x, training=False)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class HypersphereBaseline(NetworkBaseline):
+class HypersphereBaseline(DeepBaseline):
     """The distance to a centre in the representation of a pre-trained, bias-free encoder.
+
+    The autoencoders it is pre-trained with learn from normal rows alone. The authors of Deep
+    SAD leave labelled anomalies in; left out, one autoencoder serves all problems with the same
+    normal rows and seed, whatever their anomalies.
 
     Parameters
     ----------
     pretrain_epochs
         Passes of the autoencoder whose encoder is the starting point; 0: start from random
-        weights.
+        weights. The paper's "ill-trained" autoencoders have 10.
     pretrain_learning_rate, pretrain_weight_decay
         Of the autoencoder.
-    n_members
-        Networks, each with a centre of its own; the score is the mean distance.
 
     Notes
     -----
-    The other parameters are those of `NetworkBaseline`.
+    The other parameters are those of `DeepBaseline`.
     """
 
     pretrain_epochs: int = 150
     pretrain_learning_rate: float = 1e-4
     pretrain_weight_decay: float = 5e-4
     learning_rate: float = 1e-4
-    n_members: int = 1
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -90,43 +99,59 @@ class HypersphereBaseline(NetworkBaseline):
             pretrain_weight_decay=(self.pretrain_weight_decay >= 0, "at least 0"),
         )
 
-    def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        rows = torch.from_numpy(X.astype(np.float32))
-        self.members_ = [
-            self._member(rows, torch.from_numpy(labels), derive(seed, Stream.MEMBER, k))
-            for k in range(self.n_members)
-        ]
-
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        distances = [evaluate(member, X) for member in self.members_]
-        return np.asarray(np.mean(distances, 0))
-
-    def _member(self, rows: Tensor, labels: Tensor, seed: int) -> Hypersphere:
-        usual = rows[labels != ANOMALY]
-        encoder = self._starting_point(usual, seed).eval()
-        with torch.no_grad():
-            centre = centre_of(encoder(usual))
-        sphere = Hypersphere(encoder, centre)
-        self._train(sphere, rows, labels, seed)
-        return sphere.double()
-
-    def _starting_point(self, rows: Tensor, seed: int) -> nn.Module:
-        """Return the encoder of a trained autoencoder, or a fresh one."""
-        if self.pretrain_epochs == 0:
-            widths = (rows.shape[1], *self.hidden)
-            return built(partial(perceptron, widths, bias=False, batch_norm=True), seed)
-        network, _ = fit_autoencoder(
-            rows,
-            self.hidden,
-            Schedule(
-                self.pretrain_epochs, self.pretrain_learning_rate, self.pretrain_weight_decay
-            ),
-            batch_size=self.batch_size,
-            seed=seed,
-            bias=False,
-        )
-        return network.encoder
-
     @abstractmethod
-    def _train(self, sphere: Hypersphere, rows: Tensor, labels: Tensor, seed: int) -> None:
-        """Minimise the method's loss, in place."""
+    def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:
+        """Return members that minimise the method's loss."""
+
+    def _task(self, problem: Problem) -> Task:
+        return mixed_task(problem)
+
+    def _pretraining(self) -> Schedule:
+        return self._lasting(
+            self.pretrain_epochs,
+            learning_rate=self.pretrain_learning_rate,
+            weight_decay=self.pretrain_weight_decay,
+        )
+
+    def _n_epochs(self, problems: Sequence[Problem]) -> int:
+        first = [mixed_task(problem) for problem in _distinct(problems).values()]
+        return super()._n_epochs(problems) + epochs_of(first, self._pretraining())
+
+    def _train(
+        self, run: Run, networks: Networks, problems: Sequence[Problem]
+    ) -> Sequence[Trained[Spheres]]:
+        first = _distinct(problems)
+        build = partial(AutoencoderMembers.build, networks, bias=False)
+        pretrained = run.train(
+            [mixed_task(problem) for problem in first.values()],
+            partial(RowLearner, build),
+            self._pretraining(),
+        )
+        encoders = {
+            key: cast(Stack, trained.members.stacks["encoder"])
+            for key, trained in zip(first, pretrained, strict=True)
+        }
+        tasks = [self._task(problem) for problem in problems]
+        learner = partial(RowLearner, partial(self._started, encoders, first))
+        return run.train(tasks, learner, self._schedule())
+
+    def _started(
+        self, encoders: Mapping[_Key, Stack], first: Mapping[_Key, Problem], setup: Setup
+    ) -> Spheres:
+        """Return members that begin with encoders of trained autoencoders."""
+        keys = [(str(t.setting), s) for t, s in zip(setup.tasks, setup.seeds, strict=True)]
+        centres = {
+            key: centre_of(over_data(encoders[key], setup, first[key].normal, 1))[0]
+            for key in dict.fromkeys(keys)
+        }
+        encoder = Stack.joined([encoders[key] for key in keys])
+        return self._spheres(encoder, torch.stack([centres[key] for key in keys]))
+
+
+def _distinct(problems: Sequence[Problem]) -> dict[_Key, Problem]:
+    """Return problems of one member and no anomaly, one for each normal rows and seed."""
+    return {
+        (digest_of(problem), seed): replace(problem.without_anomalies(), seeds=(seed,))
+        for problem in problems
+        for seed in problem.seeds
+    }

@@ -30,12 +30,12 @@ class IsolationForest(Baseline):
     n_rows_per_tree: int = 256
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        usual = X[labels != ANOMALY]
+        normal = X[labels != ANOMALY]
         self._model = _IsolationForest(
             n_estimators=self.n_trees,
-            max_samples=min(self.n_rows_per_tree, len(usual)),
+            max_samples=min(self.n_rows_per_tree, len(normal)),
             random_state=numpy_seed(seed),
-        ).fit(usual)
+        ).fit(normal)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = -self._model.score_samples(X)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
 
-from aloof.baselines.contract import Baseline
-from aloof.labels import ANOMALY
+from aloof.baselines.contract import SubsampledBaseline
 
 __all__ = ["KDE", "log_densities"]
 
@@ -45,7 +44,7 @@ def log_densities(
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class KDE(Baseline):
+class KDE(SubsampledBaseline):
     """A Gaussian kernel density with the bandwidth that held-out rows like best.
 
     Parameters
@@ -56,6 +55,8 @@ class KDE(Baseline):
     max_search_rows
         Most rows to choose the bandwidth with, drawn at random; the density itself is made
         of all rows.
+    max_rows
+        As in `SubsampledBaseline`.
 
     Attributes
     ----------
@@ -67,15 +68,15 @@ class KDE(Baseline):
     max_search_rows: int = 2000
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        usual = X[labels != ANOMALY]
-        if len(usual) < _N_FOLDS:
+        normal = X[self.drawn(labels, seed)]
+        if len(normal) < _N_FOLDS:
             raise ValueError(
                 f"KDE needs at least {_N_FOLDS} rows that are not labelled as anomalies to "
-                f"choose its bandwidth; got {len(usual)}."
+                f"choose its bandwidth; got {len(normal)}."
             )
-        order = np.random.default_rng(seed).permutation(len(usual))
-        self.bandwidth_ = self._chosen(usual[order[: self.max_search_rows]])
-        self._rows = usual
+        order = np.random.default_rng(seed).permutation(len(normal))
+        self.bandwidth_ = self._chosen(normal[order[: self.max_search_rows]])
+        self._rows = normal
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = -log_densities(self._rows, X, [self.bandwidth_])[0]

@@ -27,13 +27,13 @@ class KNN(Baseline):
     n_neighbors: int = 5
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        usual = X[labels != ANOMALY]
-        if not 1 <= self.n_neighbors <= len(usual):
+        normal = X[labels != ANOMALY]
+        if not 1 <= self.n_neighbors <= len(normal):
             raise ValueError(
                 "The 'n_neighbors' parameter of KNN must be from 1 to the number of rows not "
-                f"labelled as anomalies, {len(usual)}; got {self.n_neighbors!r}."
+                f"labelled as anomalies, {len(normal)}; got {self.n_neighbors!r}."
             )
-        self._model = NearestNeighbors(n_neighbors=self.n_neighbors).fit(usual)
+        self._model = NearestNeighbors(n_neighbors=self.n_neighbors).fit(normal)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         distances: NDArray[np.float64] = self._model.kneighbors(X)[0]

@@ -1,63 +1,222 @@
-"""The networks of the deep baselines: perceptrons for tables, with or without biases."""
+"""The networks of the deep baselines, for rows of any shape, with or without biases.
+
+They are made of the parts of `aloof.networks`, so that many members are as fast on a GPU as the
+VAEs that they are compared with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-__all__ = ["AutoencoderNetwork", "perceptron"]
+from aloof.networks import (
+    Architecture,
+    ConvDecoder,
+    ConvEncoder,
+    Linear,
+    MLPDecoder,
+    MLPEncoder,
+)
+from aloof.networks.dense import Dense
+
+__all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
 
 _SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
-_VARIANCE_FLOOR = 1e-4
+_VARIANCE_FLOOR = 1e-4  # of normalisation without gain, as Ruff et al. published it
 
 
-def perceptron(
-    widths: Sequence[int], *, bias: bool = True, batch_norm: bool = False
-) -> nn.Sequential:
-    """Return linear layers of these widths with leaky ReLUs between them.
+class Perceptron(nn.Module):
+    """Linear layers with leaky ReLUs between them, and a linear output.
 
     Parameters
     ----------
     widths
-        From the input to the output; the output is linear.
-    bias
-        Whether layers (and batch normalisation) have biases. A network without them has no
-        easy way to map everything to one point, which is why Deep SVDD and Deep SAD do
-        without.
-    batch_norm
-        Whether hidden layers are normalised, as they are in those two.
+        From the input to the output.
+    normalise
+        Whether hidden layers are batch-normalised.
     """
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths[:-1]):
-        layers.append(nn.Linear(n_in, n_out, bias=bias))
-        if batch_norm:
-            layers.append(nn.BatchNorm1d(n_out, eps=_VARIANCE_FLOOR, affine=bias))
-        layers.append(nn.LeakyReLU(_SLOPE))
-    return nn.Sequential(*layers, nn.Linear(widths[-2], widths[-1], bias=bias))
+
+    stackable = True
+
+    def __init__(self, widths: Sequence[int], *, normalise: bool) -> None:
+        super().__init__()
+        self.dense = nn.ModuleList(
+            Dense(*pair, _SLOPE, normalise) for pair in pairwise(widths[:-1])
+        )
+        self.head = Linear(widths[-2], widths[-1])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``(..., n, d)`` to ``(..., n, size)``."""
+        for layer in self.dense:
+            x = layer(x)
+        return _exact(self.head, x)
 
 
-class AutoencoderNetwork(nn.Module):
-    """An encoder and its mirror image, batch-normalised.
+class CodeEncoder(nn.Module):
+    """`aloof.networks.ConvEncoder` with one code instead of a mean and a log-variance.
 
     Parameters
     ----------
-    n_features
-        Number of columns.
-    hidden
-        Widths of the encoder; the last one is the size of the representation.
-    bias
-        As in `perceptron`.
+    shape
+        Shape of one image, ``(channels, height, width)``.
+    size
+        Of the code.
+    options
+        Those of `ConvEncoder`.
     """
 
-    def __init__(self, n_features: int, hidden: Sequence[int], *, bias: bool = True) -> None:
+    stackable = True
+
+    def __init__(self, shape: Sequence[int], size: int, **options: Any) -> None:
         super().__init__()
-        widths = (n_features, *hidden)
-        self.encoder = perceptron(widths, bias=bias, batch_norm=True)
-        self.decoder = perceptron(widths[::-1], bias=bias, batch_norm=True)
+        body = ConvEncoder(shape, size, **options)
+        self.stages, self.dense = body.stages, body.dense
+        self.head = Linear(body.head.in_features, size)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Reconstruct rows ``(n, n_features)``."""
-        reconstruction: Tensor = self.decoder(self.encoder(x))
-        return reconstruction
+        """Map images ``(..., n, c, h, w)`` to codes ``(..., n, size)``."""
+        stacked = x.dim() == 5
+        y = x.permute(0, 1, 3, 4, 2) if stacked else x
+        for stage in self.stages:
+            y = stage(y)
+        y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
+        for layer in self.dense:
+            y = layer(y)
+        return _exact(self.head, y)
+
+
+def _exact(head: nn.Linear, y: Tensor) -> Tensor:
+    """Apply a last layer in its own precision.
+
+    Distances to a centre are small differences, which bfloat16 would round away.
+    """
+    with torch.autocast(y.device.type, enabled=False):
+        code: Tensor = head(y.to(head.weight.dtype))
+    return code
+
+
+def without_biases(network: nn.Module) -> nn.Module:
+    """Hold all biases at 0, and gains of normalisation at 1; return the network itself.
+
+    They become buffers, which no optimiser sees: the layers compute as before, also stacked.
+    A network without biases has no easy way to map everything to one point.
+    """
+    for layer in network.modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            layer.eps = _VARIANCE_FLOOR
+            _hold(layer, "weight", 1.0)
+        if getattr(layer, "bias", None) is not None:
+            _hold(layer, "bias", 0.0)
+    return network
+
+
+def _hold(layer: nn.Module, name: str, number: float) -> None:
+    value = layer._parameters.pop(name)
+    assert value is not None
+    layer.register_buffer(name, torch.full_like(value.detach(), number))
+
+
+class Networks(ABC):
+    """What makes the networks of members, all for rows of one shape.
+
+    Attributes
+    ----------
+    shape
+        Shape of one row.
+    size
+        Of a code.
+    """
+
+    shape: tuple[int, ...]
+    size: int
+
+    @abstractmethod
+    def encoder(self) -> nn.Module:
+        """Return what maps rows to codes."""
+
+    @abstractmethod
+    def decoder(self) -> nn.Module:
+        """Return what maps codes to rows."""
+
+    @abstractmethod
+    def classifier(self, *, normalise: bool = True) -> nn.Module:
+        """Return what maps rows to one number; `normalise` is for rows of numbers."""
+
+    @abstractmethod
+    def vae(self) -> Architecture:
+        """Return what makes the encoder and decoder of a VAE."""
+
+
+class _TableNetworks(Networks):
+    def __init__(self, shape: tuple[int, ...], hidden: tuple[int, ...]) -> None:
+        self.shape, self.size = shape, hidden[-1]
+        self._hidden = hidden
+
+    def encoder(self) -> nn.Module:
+        return Perceptron((*self.shape, *self._hidden), normalise=True)
+
+    def decoder(self) -> nn.Module:
+        return Perceptron((*self._hidden[::-1], *self.shape), normalise=True)
+
+    def classifier(self, *, normalise: bool = True) -> nn.Module:
+        return Perceptron((*self.shape, *self._hidden, 1), normalise=normalise)
+
+    def vae(self) -> Architecture:
+        hidden = self._hidden[:-1]
+        return Architecture(
+            partial(MLPEncoder, self.shape, self.size, hidden),
+            partial(MLPDecoder, self.shape, self.size, hidden),
+            self.size,
+        )
+
+
+class _ImageNetworks(Networks):
+    def __init__(self, shape: tuple[int, ...], options: Mapping[str, Any]) -> None:
+        others = dict(options)
+        self.shape = shape
+        self.size = others.pop("latent_dim", 32)
+        self._options = others
+
+    def encoder(self) -> nn.Module:
+        return CodeEncoder(self.shape, self.size, **self._options)
+
+    def decoder(self) -> nn.Module:
+        return ConvDecoder(self.shape, self.size, **self._options)
+
+    def classifier(self, *, normalise: bool = True) -> nn.Module:
+        # The code is one more hidden layer.
+        hidden = (*self._options.get("hidden", (64,)), self.size)
+        return CodeEncoder(self.shape, 1, **{**self._options, "hidden": hidden})
+
+    def vae(self) -> Architecture:
+        return Architecture(
+            partial(ConvEncoder, self.shape, self.size, **self._options),
+            partial(ConvDecoder, self.shape, self.size, **self._options),
+            self.size,
+        )
+
+
+def networks_for(
+    shape: Sequence[int], hidden: tuple[int, ...], images: Mapping[str, Any] | None
+) -> Networks:
+    """Return what makes networks for rows of a shape.
+
+    Parameters
+    ----------
+    shape
+        Of one row: ``(n_features,)`` or ``(channels, height, width)``.
+    hidden
+        For rows of numbers: widths of the layers, the last one is the size of the code.
+    images
+        For images: options of `aloof.networks.ConvEncoder` and ``latent_dim``; what is missing
+        is the encoder's default, and 32. None: all of it.
+    """
+    if len(shape) == 1:
+        return _TableNetworks(tuple(shape), tuple(hidden))
+    return _ImageNetworks(tuple(shape), images or {})

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import OneClassSVM as _OneClassSVM
 
-from aloof.baselines.contract import Baseline, numpy_seed
-from aloof.labels import ANOMALY
+from aloof.baselines.contract import SubsampledBaseline, numpy_seed
 
 __all__ = ["OneClassSVM"]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class OneClassSVM(Baseline):
+class OneClassSVM(SubsampledBaseline):
     """scikit-learn's one-class SVM with an RBF kernel.
 
     Parameters
@@ -26,16 +25,17 @@ class OneClassSVM(Baseline):
     kernel_gamma
         The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
         the number of features times their variance.
+    max_rows
+        As in `SubsampledBaseline`.
     """
 
     nu: float = 0.1
     kernel_gamma: float | Literal["scale"] = "scale"
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        usual = X[labels != ANOMALY]
         model = _OneClassSVM(nu=self.nu, gamma=self.kernel_gamma)
         model.random_state = numpy_seed(seed)  # no parameter: it would draw from NumPy's own
-        self._model = model.fit(usual)
+        self._model = model.fit(X[self.drawn(labels, seed)])
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = -self._model.decision_function(X)

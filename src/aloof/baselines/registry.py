@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from aloof.baselines.autoencoder import Autoencoder
+from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
@@ -19,7 +20,7 @@ from aloof.baselines.one_class_svm import OneClassSVM
 from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
-from aloof.baselines.supervised import Classifier, GradientBoosting, RandomForest
+from aloof.baselines.trees import GradientBoosting, RandomForest
 
 __all__ = ["BASELINES"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
-from aloof.baselines.contract import Baseline, LabelUse
+from aloof.baselines.contract import LabelUse, SubsampledBaseline
 from aloof.baselines.quadratic_program import solve
 from aloof.labels import ANOMALY
 
@@ -19,20 +19,20 @@ _CHUNK = 1024
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SSAD(Baseline):
+class SSAD(SubsampledBaseline):
     r"""Semi-supervised anomaly detection with an RBF kernel.
 
     .. math:: \min_{w, \rho, \gamma \ge 0, \xi \ge 0} \tfrac12 |w|^2 - \rho - \kappa\gamma
         + \frac1{\nu n} \sum_i \xi_i + C \sum_j \xi_j
 
-    so that :math:`w \cdot \phi(x_i) \ge \rho - \xi_i` on usual rows and
+    so that :math:`w \cdot \phi(x_i) \ge \rho - \xi_i` on normal rows and
     :math:`w \cdot \phi(x_j) \le \rho - \gamma + \xi_j` on labelled anomalies. The score is
     :math:`\rho - w \cdot \phi(x)`. Without a labelled anomaly this is the one-class SVM.
 
     Parameters
     ----------
     nu
-        Bound of the share of usual rows outside, if there is no labelled anomaly; with
+        Bound of the share of normal rows outside, if there is no labelled anomaly; with
         `kappa` it is up to (1 + `kappa`) times that.
     kappa
         Weight of the margin between boundary and anomalies; at most `anomaly_limit` times
@@ -43,8 +43,7 @@ class SSAD(Baseline):
         The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
         the number of features times their variance.
     max_rows
-        Most usual rows in the kernel matrix; of more, so many are drawn at random. Labelled
-        anomalies are all kept.
+        As in `SubsampledBaseline`.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class SSAD(Baseline):
     kappa: float = 1.0
     anomaly_limit: float = 1.0
     kernel_gamma: float | Literal["scale"] = "scale"
-    max_rows: int = 4000
+    max_rows: int | None = 4000
 
     label_use: ClassVar[LabelUse] = "optional"
     without_labels: ClassVar[str] = "a one-class SVM"
@@ -79,18 +78,15 @@ class SSAD(Baseline):
             nu=(0 < self.nu <= 1, "in (0, 1]"),
             kappa=(self.kappa >= 0, "at least 0"),
             anomaly_limit=(self.anomaly_limit > 0, "positive"),
-            max_rows=(self.max_rows >= 2, "at least 2"),
         )
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        usual = np.flatnonzero(labels != ANOMALY)
-        if len(usual) > self.max_rows:
-            usual = np.random.default_rng(seed).choice(usual, self.max_rows, replace=False)
+        normal = self.drawn(labels, seed)
         anomalies = np.flatnonzero(labels == ANOMALY)
-        rows = X[np.concatenate([usual, anomalies])]
-        self._gamma = self._width(X[usual])
-        is_anomaly = np.arange(len(rows)) >= len(usual)
-        limits = np.where(is_anomaly, self.anomaly_limit, 1.0 / (self.nu * len(usual)))
+        rows = X[np.concatenate([normal, anomalies])]
+        self._gamma = self._width(X[normal])
+        is_anomaly = np.arange(len(rows)) >= len(normal)
+        limits = np.where(is_anomaly, self.anomaly_limit, 1.0 / (self.nu * len(normal)))
         solution = solve(rbf_kernel(rows, gamma=self._gamma), is_anomaly, limits, self.kappa)
         self.coefficients_ = solution.coefficients
         self.rho_, self.margin_ = solution.rho, solution.margin

@@ -79,10 +79,15 @@ def fit_unfairly(
             f"There is no unfair tuning of {name!r}, only of {', '.join(UNFAIR_GRIDS)}."
         )
     baseline = BASELINES[name](**parameters).fit(X, y)
-    shallow = baseline.detector_ if isinstance(baseline, Hybrid) else baseline
+    shallow = baseline
     if isinstance(baseline, Hybrid):
         # One autoencoder for all settings: they do not change it.
-        X, X_peeked = baseline.features(X), baseline.features(X_peeked)
+        codes = baseline.detectors_
+        (shallow,), (X,), (X_peeked,) = (
+            codes.detectors,
+            codes.features(X),
+            codes.features(X_peeked),
+        )
     candidates: list[Baseline] = [
         clone(shallow).set_params(**point).fit(X, y)
         for point in ParameterGrid(UNFAIR_GRIDS[name])
@@ -91,7 +96,7 @@ def fit_unfairly(
     best = candidates[int(np.argmax(aurocs))]
     if not isinstance(baseline, Hybrid):
         return best
-    baseline.detector_ = best
+    baseline.detectors_.detectors = [best]
     return baseline
 
 

@@ -16,12 +16,25 @@ import numpy as np
 __all__ = ["RENAMED", "Identity", "jsonable"]
 
 # Options that have another name now, as records have them: old name to new name.
-RENAMED: Mapping[str, str] = {}
+RENAMED: Mapping[str, str] = {
+    "channels": "filters",
+    "lean": "direction_penalty",
+    "references": "aggregate_prior",
+}
 
-# Where, how fast and how loudly something runs is not what it computes.
-_NO_CONFIG = frozenset(["checkpoint", "compile", "device", "engine", "random_state", "verbose"])
-# Of an estimator: what is done to images, or to rows that are standardised already.
-_NO_PARAMETER = frozenset(["filters", "standardize"])
+# Where, how fast and how loudly something runs is not what it computes, and neither is what is
+# done to rows that are standardised already.
+_NO_CONFIG = frozenset(
+    [
+        "checkpoint",
+        "compile",
+        "device",
+        "engine",
+        "random_state",
+        "standardize",
+        "verbose",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -77,17 +90,15 @@ def _resolve(config: Any) -> dict[str, Any]:
     """Return a configuration as a record has it."""
     if hasattr(config, "get_params"):
         config = config.get_params(deep=False)
-    return _counting(jsonable(config), _NO_CONFIG | _NO_PARAMETER)
+    return _counting(jsonable(config))
 
 
-def _counting(config: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
+def _counting(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that results depend on, by the names they have now."""
     return {
-        RENAMED.get(key, key): _counting(value, _NO_CONFIG)
-        if isinstance(value, Mapping)
-        else value
+        RENAMED.get(key, key): _counting(value) if isinstance(value, Mapping) else value
         for key, value in config.items()
-        if key not in left_out
+        if key not in _NO_CONFIG
     }
 
 
@@ -97,7 +108,9 @@ def _defaults(value: Any) -> Any:
         return {key: _defaults(item) for key, item in value.items()}
     if hasattr(value, "get_params") or is_dataclass(value):
         parameters = inspect.signature(type(value)).parameters.values()
-        return {p.name: jsonable(p.default) for p in parameters if p.default is not p.empty}
+        found = {p.name: jsonable(p.default) for p in parameters if p.default is not p.empty}
+        inner = {p.name: _defaults(getattr(value, p.name, None)) for p in parameters}
+        return found | {name: own for name, own in inner.items() if own is not None}
     return None
 
 

@@ -9,10 +9,10 @@ from aloof.bench.specification import did_you_mean, known
 from aloof.estimators import DETECTORS
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import ExperimentError
+from aloof.vae import METHODS
 
 __all__ = [
     "OURS",
-    "TITLES",
     "check_overrides",
     "peers",
     "resolve_methods",
@@ -22,17 +22,10 @@ __all__ = [
 
 OURS = DETECTORS
 
-TITLES: Mapping[str, str] = {
-    "vae": "VAE",
-    "mml": "MML-VAE",
-    "dp": "DP-VAE",
-    "mml-dp": "MML-DP-VAE",
-}
-
 
 def title_of(method: str) -> str:
     """Return what people call a method; a peer is called by its name."""
-    return TITLES.get(method, method)
+    return METHODS[method].title if method in METHODS else method
 
 
 def peers() -> Mapping[str, Callable[..., Any]]:

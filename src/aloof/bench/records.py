@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,15 +16,7 @@ from typing import Any, TypeVar
 from aloof.bench.identity import jsonable
 from aloof.exceptions import ExperimentError
 
-__all__ = [
-    "Record",
-    "append_records",
-    "good",
-    "grouped",
-    "latest",
-    "read_records",
-    "write_text",
-]
+__all__ = ["Record", "append_records", "good", "grouped", "latest", "read_records"]
 
 _C = TypeVar("_C")
 Record = Mapping[str, Any]
@@ -98,16 +89,6 @@ def grouped(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], lis
     for record in records:
         found.setdefault(tuple(record[name] for name in names), []).append(record)
     return found
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file in one piece."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -15,12 +15,12 @@ REVISIONS: Mapping[str, int] = {
     "mml": 1,
     "dp": 1,
     "mml-dp": 1,
-    "autoencoder": 1,
-    "deep-svdd": 1,
-    "deep-sad": 1,
-    "devnet": 1,
-    "ss-dgm": 1,
-    "classifier": 1,
+    "autoencoder": 2,
+    "deep-svdd": 2,
+    "deep-sad": 2,
+    "devnet": 2,
+    "ss-dgm": 2,
+    "classifier": 2,
 }
 
 # Other names of a system, or what it is made of, in one of the studies.

@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from aloof.bench.identity import jsonable
 from aloof.bench.provenance import code_version, device_name, now, provenance
-from aloof.bench.records import Record, append_records, latest, read_records, write_text
+from aloof.bench.records import Record, append_records, latest, read_records
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import Grid, to_csv, to_markdown
 from aloof.bench.workers import Event, execute
 from aloof.exceptions import ExperimentError
+from aloof.io import write_file
 from aloof.persistence import versions
 from aloof.training import resolve_device
 
@@ -137,8 +138,12 @@ def write_tables(
     """
     grids = study.grids(records)
     footer = _footer(records, command)
-    write_text(folder / "table.md", to_markdown(grids, title=study.title, footer=footer))
-    write_text(folder / "table.csv", to_csv(study.lines(records)))
+    write_file(
+        folder / "table.md",
+        to_markdown(grids, title=study.title, footer=footer),
+        ExperimentError,
+    )
+    write_file(folder / "table.csv", to_csv(study.lines(records)), ExperimentError)
     return grids
 
 
@@ -171,7 +176,9 @@ def _footer(records: list[Record], command: str) -> str:
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    write_text(folder / _MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n")
+    write_file(
+        folder / _MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n", ExperimentError
+    )
 
 
 def _ignore(event: Event) -> None:

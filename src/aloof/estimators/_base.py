@@ -1,4 +1,4 @@
-"""What the four detectors share: the scikit-learn contract over `aloof.training`."""
+"""What the four detectors share: the scikit-learn contract over `aloof.vae`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ from aloof.estimators._parameters import check_parameters
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.explain import Explanation, decoded, explain, reconstruct
 from aloof.labels import ANOMALY, read_labels
-from aloof.lean import Lean
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -42,26 +40,36 @@ from aloof.networks import (
     check_architecture,
 )
 from aloof.persistence import read_model, write_model
-from aloof.references import References
-from aloof.scoring import RowReader, Scorer
+from aloof.scoring import (
+    AggregatePrior,
+    DirectionPenalty,
+    Explanation,
+    RowReader,
+    Scorer,
+    decoded,
+    explain,
+    reconstruct,
+)
 from aloof.training import (
+    Precision,
+    Stream,
+    derive,
+    discard_checkpoints,
+    progress_bar,
+    resolve_device,
+)
+from aloof.vae import (
     FitResult,
     LearningRateSchedule,
     Likelihood,
     Method,
     Objective,
-    Precision,
-    Problem,
-    Stream,
     TrainingConfig,
-    derive,
-    discard_checkpoints,
-    progress_bar,
-    resolve_device,
+    VAEProblem,
     train,
 )
 
-__all__ = ["Detector", "Task", "unchanged_on_failure"]
+__all__ = ["Detector", "Prepared", "unchanged_on_failure"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
@@ -70,12 +78,12 @@ _FEWEST_TO_HOLD_OUT = 10
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
 
 # Rows to measure the spread of codes with, and the fewest that make up a prior.
-_ENOUGH_ROWS, _FEWEST_REFERENCES = 10_000, 16
+_ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a detector has to train.
+class Prepared:
+    """Checked data, and what is to be trained with it.
 
     Attributes
     ----------
@@ -92,7 +100,7 @@ class Task:
     X: NDArray[Any]
     usual: NDArray[np.int64]
     rows: torch.Tensor
-    problem: Problem
+    problem: VAEProblem
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -116,7 +124,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     lr_schedule: LearningRateSchedule = "constant"
     max_grad_norm: float | None = 10.0
     trim: float = 0.0
-    references: int = 256
+    aggregate_prior: int = 256
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01
@@ -216,10 +224,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """Return normal rows as the members remember them, in the units of the data.
 
         These are the reconstructions of the rows that codes are compared with (see
-        `references`), or what the middle of the prior stands for where there are none.
+        `aggregate_prior`), or what the middle of the prior stands for where there are none.
         """
         check_is_fitted(self)
-        codes = None if self._references is None else self._references.mean
+        codes = None if self._aggregate_prior is None else self._aggregate_prior.mean
         rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
         return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
 
@@ -277,7 +285,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.device_: torch.device = state["device_"] if here else torch.device("cpu")
             self._scorer = self._make_scorer()
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Task:
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
         """Check parameters and data, and say what is to be trained."""
         check_parameters(type(self).__name__, self.get_params(deep=False))
         X = self._validate(X, reset=True)
@@ -308,17 +316,17 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
             learned_variance=self.likelihood == "gaussian",
         )
-        return Task(X, usual, rows, problem)
+        return Prepared(X, usual, rows, problem)
 
-    def _finish(self, task: Task, result: FitResult) -> Self:
+    def _finish(self, task: Prepared, result: FitResult) -> Self:
         """Take the trained members, and set the threshold with them."""
         self.history_ = result.history
         self.best_epoch_ = result.best_epoch
         self.n_iter_ = len(result.history["loss"])
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
-        self._lean: Lean | None = None
-        self._references: References | None = None
+        self._direction_penalty: DirectionPenalty | None = None
+        self._aggregate_prior: AggregatePrior | None = None
         self._scorer = self._make_scorer()
         self._compare(task)
         self.training_scores_ = -self._score_samples(task.X)
@@ -327,17 +335,19 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._set(Threshold(share=self.contamination), warn=False)
         return self
 
-    def _compare(self, task: Task) -> None:
+    def _compare(self, task: Prepared) -> None:
         """Learn from normal training rows what the codes of others are compared with."""
-        plain, rows = self._scorer, task.rows.numpy()
-        if self._leans(task.problem):
+        rows = task.rows.numpy()
+        if self._knows_direction(task.problem):
             some = rows[_spread_over(task.usual, _ENOUGH_ROWS)]
-            self._lean = plain.measure_lean(lambda chunk: as_numbers(some[chunk]), len(some))
-        # Rows of which a part are references still say what scores other rows will have.
-        n_references = min(self.references, len(task.usual) // 4)
-        if n_references >= _FEWEST_REFERENCES:
-            known = rows[_spread_over(task.usual, n_references)]
-            self._references = plain.refer_to(
+            self._direction_penalty = self._scorer.measure_direction(
+                lambda chunk: as_numbers(some[chunk]), len(some)
+            )
+        # Rows of which a part make up the prior still say what scores other rows will have.
+        n_codes = min(self.aggregate_prior, len(task.usual) // 4)
+        if n_codes >= _FEWEST_CODES:
+            known = rows[_spread_over(task.usual, n_codes)]
+            self._aggregate_prior = self._scorer.measure_prior(
                 lambda chunk: as_numbers(known[chunk]), len(known)
             )
         self._scorer = self._make_scorer()
@@ -353,8 +363,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self._fitted_objective,
             device=self.device_,
             dtype=self._scoring_dtype,
-            references=self._references,
-            lean=self._lean,
+            aggregate_prior=self._aggregate_prior,
+            direction_penalty=self._direction_penalty,
         )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -416,7 +426,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _objective(self) -> Objective:
         return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
 
-    def _config(self, problem: Problem) -> TrainingConfig:
+    def _config(self, problem: VAEProblem) -> TrainingConfig:
         max_epochs = self._max_epochs(problem)
         annealing = self.annealing_epochs
         return TrainingConfig(
@@ -433,10 +443,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             compile=self.compile,
         )
 
-    def _max_epochs(self, problem: Problem) -> int:
+    def _max_epochs(self, problem: VAEProblem) -> int:
         if self.max_epochs is not None:
             return self.max_epochs
-        enough = _ENOUGH_STEPS // problem.n_steps(self.batch_size)
+        enough = _ENOUGH_STEPS // problem.task().n_steps(self.batch_size)
         return min(_MOST_EPOCHS, max(_FEWEST_EPOCHS, enough))
 
     def _architecture(self) -> Architecture:
@@ -444,8 +454,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             encoder, decoder = self.encoder, self.decoder
         elif len(self.shape_) == 3:
             filters = None if self.filters is None else tuple(self.filters)
-            encoder = partial(ConvEncoder, channels=filters, hidden=tuple(self.hidden))
-            decoder = partial(ConvDecoder, channels=filters, hidden=tuple(self.hidden))
+            encoder = partial(ConvEncoder, filters=filters, hidden=tuple(self.hidden))
+            decoder = partial(ConvDecoder, filters=filters, hidden=tuple(self.hidden))
         else:
             hidden = tuple(self.hidden)
             encoder = partial(MLPEncoder, hidden=hidden)
@@ -458,7 +468,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.latent_dim,
         )
 
-    def _problem(self, labels: NDArray[np.int64], seed: int) -> Problem:
+    def _problem(self, labels: NDArray[np.int64], seed: int) -> VAEProblem:
         """Turn labels into rows to train on and rows to validate with."""
         usual = np.flatnonzero(labels != ANOMALY)
         anomalies = np.flatnonzero(labels == ANOMALY)
@@ -475,7 +485,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
                 n_held = round(self.validation_fraction * len(anomalies))
                 anomalies, held_anomalies = _split(anomalies, n_held, rng)
-        return Problem(
+        return VAEProblem(
             normal=usual,
             anomaly=anomalies,
             seeds=self.member_seeds_,
@@ -484,11 +494,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             validation_anomaly=held_anomalies,
         )
 
-    def _leans(self, problem: Problem) -> bool:
+    def _knows_direction(self, problem: VAEProblem) -> bool:
         """Whether the score has a direction that leads to anomalies."""
         return False
 
-    def _warn_without_anomalies(self, problem: Problem) -> None:
+    def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
 
 

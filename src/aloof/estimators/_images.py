@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aloof.training import Likelihood
+from aloof.vae import Likelihood
 
 __all__ = ["are_bytes", "as_numbers", "check_images", "check_ndim"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from aloof.estimators._base import Detector
 from aloof.exceptions import LabelWarning
-from aloof.training import Objective, Problem, TrainingConfig
+from aloof.vae import Objective, TrainingConfig, VAEProblem
 
 __all__ = ["LabelledDetector"]
 
@@ -34,7 +34,7 @@ class LabelledDetector(Detector):
             jitter = 0.0 if bounded else _JITTER
         return replace(super()._objective(), gamma=self.gamma, jitter=jitter)
 
-    def _config(self, problem: Problem) -> TrainingConfig:
+    def _config(self, problem: VAEProblem) -> TrainingConfig:
         return replace(
             super()._config(problem),
             # Without anomalies there is nothing to warm up for: it is the plain VAE.
@@ -45,12 +45,12 @@ class LabelledDetector(Detector):
             separate_encoder=self.separate_encoder,
         )
 
-    def _warmup_epochs(self, problem: Problem) -> int:
+    def _warmup_epochs(self, problem: VAEProblem) -> int:
         if self.warmup_epochs is not None:
             return self.warmup_epochs
         return self._max_epochs(problem) // 3
 
-    def _warn_without_anomalies(self, problem: Problem) -> None:
+    def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         if len(problem.anomaly) == 0:
             warnings.warn(
                 f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "

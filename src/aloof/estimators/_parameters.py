@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, get_args
 
+import numpy as np
+
 from aloof.objectives import Repulsion
-from aloof.training import LIKELIHOODS, LearningRateSchedule, Precision
+from aloof.training import Precision
+from aloof.vae import LIKELIHOODS, LearningRateSchedule
 
-__all__ = ["check_parameters"]
+__all__ = ["Check", "check_parameters", "integer", "real"]
 
-_Check = tuple[Callable[[Any], bool], str]
+# Whether a value will do, and words for what it must be.
+Check = tuple[Callable[[Any], bool], str]
 
 
-def _integer(low: int) -> _Check:
+def integer(low: int) -> Check:
+    """Return the check for whole numbers from `low` on."""
     return (
         lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low,
         f"an int >= {low}",
     )
 
 
-def _real(low: float, high: float = float("inf"), *, above: bool = False) -> _Check:
+def real(low: float, high: float = float("inf"), *, above: bool = False) -> Check:
+    """Return the check for finite numbers from `low` to `high`, without `low` if `above`."""
+
     def check(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an int beyond what a float can hold
+            return False
         inside = number > low if above else number >= low
         return inside and number <= high and isfinite(number)
 
@@ -36,79 +47,105 @@ def _real(low: float, high: float = float("inf"), *, above: bool = False) -> _Ch
     return check, f"a number {bound}"
 
 
-def _one_of(values: tuple[Any, ...]) -> _Check:
+def _one_of(values: tuple[Any, ...]) -> Check:
     return lambda v: isinstance(v, str) and v in values, "one of " + ", ".join(
         map(repr, values)
     )
 
 
-def _or_none(check: _Check) -> _Check:
+def _or_none(check: Check) -> Check:
     return lambda v: v is None or check[0](v), f"{check[1]}, or None"
 
 
-_BOOLEAN: _Check = (lambda v: isinstance(v, bool), "True or False")
-_FACTORY: _Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
+_BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
+_FACTORY: Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
 
-_WIDTHS: _Check = (
-    lambda v: isinstance(v, tuple | list) and all(_integer(1)[0](w) for w in v),
+_WIDTHS: Check = (
+    lambda v: isinstance(v, tuple | list) and all(integer(1)[0](w) for w in v),
     "a tuple of ints >= 1",
 )
 
-_CHECKS: dict[str, _Check] = {
-    "alpha": _real(float("-inf")),
-    "anomaly_batch_size": _integer(1),
-    "anomaly_interval": _integer(1),
-    "annealing_epochs": _or_none(_integer(0)),
-    "batch_size": _integer(1),
-    "beta_cubo": _real(0),
-    "beta_kl": _real(0),
+_CHECKS: dict[str, Check] = {
+    "aggregate_prior": integer(0),
+    "alpha": real(float("-inf")),
+    "anomaly_batch_size": integer(1),
+    "anomaly_interval": integer(1),
+    "annealing_epochs": _or_none(integer(0)),
+    "batch_size": integer(1),
+    "beta_cubo": real(0),
+    "beta_kl": real(0),
+    "checkpoint": (
+        lambda v: v is None or isinstance(v, str | os.PathLike),
+        "the name of a file, or None",
+    ),
     "compile": _BOOLEAN,
-    "contamination": _real(0, 0.5, above=True),
+    "contamination": real(0, 0.5, above=True),
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
+    "direction_penalty": _BOOLEAN,
     "encoder": _FACTORY,
     "filters": _or_none(_WIDTHS),
     "freeze_decoder": _BOOLEAN,
-    "gamma": _real(0),
-    "jitter": _or_none(_real(0)),
+    "gamma": real(0),
+    "jitter": _or_none(real(0)),
     "hidden": _WIDTHS,
-    "latent_dim": _integer(1),
-    "lean": _BOOLEAN,
-    "learning_rate": _real(0, above=True),
+    "latent_dim": integer(1),
+    "learning_rate": real(0, above=True),
     "likelihood": _one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
     "lr_schedule": _one_of(get_args(LearningRateSchedule)),
-    "margin": _real(float("-inf")),
-    "max_epochs": _or_none(_integer(1)),
-    "max_grad_norm": _or_none(_real(0, above=True)),
-    "n_members": _integer(1),
-    "n_samples": _integer(1),
-    "patience": _or_none(_integer(1)),
+    "margin": real(float("-inf")),
+    "max_epochs": _or_none(integer(1)),
+    "max_grad_norm": _or_none(real(0, above=True)),
+    "n_members": integer(1),
+    "n_samples": integer(1),
+    "patience": _or_none(integer(1)),
     "precision": _one_of(get_args(Precision)),
-    "references": _integer(0),
+    "random_state": (
+        lambda v: v is None or isinstance(v, np.random.RandomState) or integer(0)[0](v),
+        "an int >= 0, a RandomState, or None",
+    ),
     "repulsion": _one_of(get_args(Repulsion)),
     "separate_encoder": _BOOLEAN,
     "standardize": _or_none(_BOOLEAN),
-    "trim": _real(0, 0.5),
-    "validation_fraction": _real(0, 0.5, above=True),
+    "trim": real(0, 0.5),
+    "validation_fraction": real(0, 0.5, above=True),
     "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),
-    "warmup_epochs": _or_none(_integer(0)),
+    "warmup_epochs": _or_none(integer(0)),
 }
 
 
-def check_parameters(owner: str, parameters: Mapping[str, Any]) -> None:
-    """Raise one `ValueError` that names every parameter that is out of bounds."""
+def check_parameters(
+    owner: str, parameters: Mapping[str, Any], more: Mapping[str, Check] | None = None
+) -> None:
+    """Raise one `ValueError` that names every parameter that is out of bounds.
+
+    Parameters
+    ----------
+    owner
+        Whose they are.
+    parameters
+        By name.
+    more
+        What else must hold: of parameters that only the owner has, or in place of what holds
+        for others.
+
+    Examples
+    --------
+    >>> check_parameters("DeepSAD", {"eta": "x"}, {"eta": real(0, above=True)})
+    Traceback (most recent call last):
+    ValueError: The 'eta' parameter of DeepSAD must be a number > 0; got 'x'.
+    """
+    checks = _CHECKS | dict(more or {})
     problems = [
-        f"The {name!r} parameter of {owner} must be {_CHECKS[name][1]}; got {value!r}."
+        f"The {name!r} parameter of {owner} must be {checks[name][1]}; got {value!r}."
         for name, value in parameters.items()
-        if name in _CHECKS and not _CHECKS[name][0](value)
+        if name in checks and not checks[name][0](value)
     ]
     if (parameters.get("encoder") is None) != (parameters.get("decoder") is None):
         problems.append(f"{owner} needs both an encoder and a decoder, or neither.")
     if parameters.get("likelihood") == "bernoulli" and parameters.get("jitter"):
         problems.append(f"{owner} with likelihood='bernoulli' needs jitter=0 or None.")
     seed = parameters.get("random_state")
-    if isinstance(seed, Integral) and int(seed) < 0:
-        problems.append(f"The 'random_state' parameter of {owner} must not be negative.")
     if parameters.get("checkpoint") is not None and not isinstance(seed, Integral):
         problems.append(
             f"The 'checkpoint' parameter of {owner} needs an int as random_state: a fit "

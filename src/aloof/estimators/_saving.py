@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,14 +15,15 @@ from aloof.calibration import Threshold
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import Standardizer
 from aloof.exceptions import ModelError
-from aloof.lean import Lean
 from aloof.networks import NetworkFactory
-from aloof.persistence import check_tensors, versions
-from aloof.references import References
-from aloof.training import Ensemble, resolve_device
+from aloof.persistence import SavedTensors, check_tensors, refusing, section_of, versions
+from aloof.scoring import AggregatePrior, DirectionPenalty
+from aloof.training import resolve_device
+from aloof.vae import Ensemble
 
 if TYPE_CHECKING:
     from aloof.estimators._base import Detector
+    from aloof.estimators._manifest import DetectorManifest
 
 __all__ = ["describe", "restored"]
 
@@ -31,6 +31,7 @@ _D = TypeVar("_D", bound="Detector")
 _Path = str | os.PathLike[str]
 
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
+_PENALTY = ("center", "cost")
 
 
 def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -63,12 +64,12 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
     tensors["training_usual"] = torch.from_numpy(detector._usual)
-    if detector._references is not None:
-        tensors["references.mean"] = detector._references.mean
-        tensors["references.log_var"] = detector._references.log_var
-    if detector._lean is not None:
-        tensors["lean.center"] = detector._lean.center
-        tensors["lean.cost"] = detector._lean.cost
+    if detector._aggregate_prior is not None:
+        tensors["aggregate_prior.mean"] = detector._aggregate_prior.mean
+        tensors["aggregate_prior.log_var"] = detector._aggregate_prior.log_var
+    if detector._direction_penalty is not None:
+        tensors["direction_penalty.center"] = detector._direction_penalty.center
+        tensors["direction_penalty.cost"] = detector._direction_penalty.cost
     if detector.calibration_scores_ is not None:
         tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
     tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
@@ -92,120 +93,173 @@ def restored(
         raise ModelError(
             f"{folder} holds a {name}, not a {cls.__name__}. Use {name}.load or aloof.load."
         )
-    custom = manifest.get("custom_networks")
-    if not custom and (encoder is not None or decoder is not None):
+    from aloof.estimators._manifest import DetectorManifest
+
+    saved = section_of(DetectorManifest, manifest, folder)
+    if not saved.custom_networks and (encoder is not None or decoder is not None):
         raise ModelError(
             f"{folder} was fitted with aloof's own networks; load it without encoder and "
             "decoder."
         )
-    if custom and (encoder is None or decoder is None):
+    if saved.custom_networks and (encoder is None or decoder is None):
         raise ModelError(
             f"{folder} was fitted with networks of your own, and a model folder holds no "
             "code. Pass the factories: load(path, encoder=..., decoder=...)."
         )
     where = resolve_device(device)
-    try:
-        parameters = dict(manifest["parameters"])
-        for name in ("hidden", "filters"):
-            if parameters.get(name) is not None:
-                parameters[name] = tuple(parameters[name])
-        parameters.update(encoder=encoder, decoder=decoder)
-        detector = cls(**parameters)
-        check_parameters(cls.__name__, detector.get_params(deep=False))
+    with refusing(folder):
+        detector = _unfitted(cls, saved)
+        detector.encoder, detector.decoder = encoder, decoder
         detector.device_ = where
-        _fill(detector, manifest, tensors, folder)
-    except ModelError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(
-            f"{folder} does not describe a {cls.__name__}: {type(error).__name__}: {error}."
-        ) from error
+        _fill(detector, saved, SavedTensors(tensors, folder), folder)
+    return detector
+
+
+def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
+    """Return the detector with the parameters of the manifest, checked as `fit` does."""
+    if saved.method != cls.method:
+        raise ValueError(f"method is {saved.method!r} and should be {cls.method!r}")
+    parameters = dict(saved.parameters)
+    if unknown := sorted(parameters.keys() - cls().get_params(deep=False).keys()):
+        raise ValueError(
+            f"{cls.__name__} has no parameter {unknown[0]!r}. If aloof "
+            f"{saved.versions['aloof']}, which the model was saved with, had one, fit it again"
+        )
+    for name in ("hidden", "filters"):
+        if isinstance(parameters.get(name), list):
+            parameters[name] = tuple(parameters[name])
+    detector = cls(**parameters)
+    check_parameters(cls.__name__, detector.get_params(deep=False))
+    if len(saved.member_seeds) != detector.n_members:
+        raise ValueError(f"there are not {detector.n_members} member_seeds")
     return detector
 
 
 def _fill(
-    detector: Detector, manifest: dict[str, Any], tensors: dict[str, Tensor], folder: str
+    detector: Detector, saved: DetectorManifest, tensors: SavedTensors, folder: str
 ) -> None:
-    detector.n_features_in_ = int(manifest["n_features_in"])
-    detector.shape_ = tuple(int(size) for size in manifest["shape"])
-    if manifest["feature_names_in"] is not None:
-        detector.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
-    detector.member_seeds_ = [int(seed) for seed in manifest["member_seeds"]]
-    parts: dict[str, dict[str, Tensor]] = {"": {}}
-    for name, value in tensors.items():
-        part, _, rest = name.partition(".")
-        parts.setdefault(part if rest else "", {})[rest or part] = value
-    scaling = parts["scaling"]
+    n_members, shape = detector.n_members, tuple(saved.shape)
+    scale = tensors.take("scaling.scale", torch.float64, *shape)
+    if not bool((scale > 0).all()):
+        raise ValueError("the tensor scaling.scale has values that are not above 0")
     detector.scaling_ = Standardizer(
-        scaling["mean"].numpy(), scaling["scale"].numpy(), float(scaling["limit"])
+        tensors.take("scaling.mean", torch.float64, *shape).numpy(),
+        scale.numpy(),
+        float(tensors.take("scaling.limit", torch.float64, infinite=True)),
     )
-    detector.history_ = {name: value.numpy() for name, value in parts["history"].items()}
-    detector.n_iter_ = len(detector.history_["loss"])
-    detector.best_epoch_ = parts[""]["best_epoch"].numpy()
-    detector.training_scores_ = parts[""]["training_scores"].numpy()
-    detector._usual = parts[""]["training_usual"].numpy()
-    calibration = parts[""].get("calibration_scores")
-    detector.calibration_scores_ = None if calibration is None else calibration.numpy()
-    detector._scoring_dtype = _DTYPES[manifest["scoring_dtype"]]
+    detector.n_features_in_, detector.shape_ = saved.n_features_in, shape
+    detector.member_seeds_ = list(saved.member_seeds)
+    detector._scoring_dtype = _DTYPES[saved.scoring_dtype]
+    detector._ensemble = _ensemble(detector, tensors.take_all("network"), folder)
+    _fill_scores(detector, tensors)
+    detector._aggregate_prior = detector._direction_penalty = None
+    codes = n_members, None, detector.latent_dim
+    if "aggregate_prior.mean" in tensors:
+        mean = tensors.take("aggregate_prior.mean", torch.float32, *codes)
+        log_var = tensors.take("aggregate_prior.log_var", torch.float32, *mean.shape)
+        detector._aggregate_prior = AggregatePrior(mean, log_var)
+    if "direction_penalty.center" in tensors:
+        detector._direction_penalty = DirectionPenalty(
+            *(
+                tensors.take(f"direction_penalty.{name}", torch.float64, n_members, 1)
+                for name in _PENALTY
+            )
+        )
+    tensors.finish()
+    detector._remember_parameters()
+    detector._scorer = detector._make_scorer()
+    detector._validate(_probed(detector), reset=False)  # where parameters do not go together
+    if not np.allclose(_probe(detector), saved.probe, rtol=1e-3, atol=1e-5):
+        raise ModelError(
+            f"The networks do not give the scores that {folder} was saved with. "
+            "Pass the factories that the model was fitted with."
+        )
+    if saved.feature_names_in is not None:
+        detector.feature_names_in_ = np.array(saved.feature_names_in, dtype=object)
+    _decide(detector, saved, folder)
+
+
+def _fill_scores(detector: Detector, tensors: SavedTensors) -> None:
+    """Take what was seen in training: curves, and the scores of rows."""
+    n_members = detector.n_members
+    loss = tensors.take("history.loss", torch.float64, None, n_members, infinite=True)
+    curves = {"loss": loss, **tensors.take_all("history")}
+    if any(curve.shape[:1] != loss.shape[:1] for curve in curves.values()):
+        raise ValueError("the tensors of the history have different lengths")
+    detector.history_ = {name: curve.numpy() for name, curve in curves.items()}
+    detector.n_iter_ = len(loss)
+    detector.best_epoch_ = tensors.take("best_epoch", torch.int64, n_members).numpy()
+    scores = tensors.take("training_scores", torch.float64, None, infinite=True)
+    usual = tensors.take("training_usual", torch.int64, None)
+    if not 0 <= int(usual.min()) <= int(usual.max()) < len(scores):
+        raise ValueError("the tensor training_usual names rows that are not there")
+    detector.training_scores_, detector._usual = scores.numpy(), usual.numpy()
+    detector.calibration_scores_ = None
+    if "calibration_scores" in tensors:
+        scores = tensors.take("calibration_scores", torch.float64, None, infinite=True)
+        if not bool((scores.diff() >= 0).all()):
+            raise ValueError("the tensor calibration_scores is not sorted")
+        detector.calibration_scores_ = scores.numpy()
+
+
+def _ensemble(detector: Detector, found: dict[str, Tensor], folder: str) -> Ensemble:
+    """Return the networks with the weights that were found."""
+    if detector.encoder is None:  # before any memory is taken: the manifest may ask for a lot
+        check_tensors(_expected(detector), found, folder)
     ensemble = Ensemble.build(
         detector._architecture(),
         detector.member_seeds_,
         [torch.zeros(2, *detector.shape_)],
         device=torch.device("cpu"),
     )
-    check_tensors(ensemble.state(), parts["network"], folder)
-    ensemble.load(parts["network"])
-    detector._ensemble = ensemble.select(slice(None))
-    references = parts.get("references")
-    detector._references = None if references is None else References(**references)
-    detector._lean = Lean(**parts["lean"]) if "lean" in parts else None
-    detector._remember_parameters()
-    detector._scorer = detector._make_scorer()
-    if not np.allclose(_probe(detector), manifest["probe"], rtol=1e-3, atol=1e-5):
-        raise ModelError(
-            f"The networks do not give the scores that {folder} was saved with. "
-            "Pass the factories that the model was fitted with."
-        )
-    _decide(detector, manifest, folder)
+    check_tensors(ensemble.state(), found, folder)
+    ensemble.load(found)
+    return ensemble.select(slice(None))
 
 
-def _decide(detector: Detector, manifest: dict[str, Any], folder: str) -> None:
+def _expected(detector: Detector) -> dict[str, Tensor]:
+    """Return what the networks of all members need, as tensors without content."""
+    with torch.device("meta"):
+        architecture = detector._architecture()
+        networks = {"encoder": architecture.encoder(), "decoder": architecture.decoder()}
+    return {
+        f"{part}.{name}": value.expand(detector.n_members, *value.shape)
+        for part, network in networks.items()
+        for name, value in (*network.named_parameters(), *network.named_buffers())
+    }
+
+
+def _decide(detector: Detector, saved: DetectorManifest, folder: str) -> None:
     """Take the threshold of the manifest: what was saved, or what somebody made of it."""
-    saved, threshold = manifest["threshold_as_saved"], manifest.get("threshold")
-    level = threshold.get("anomaly_score") if isinstance(threshold, dict) else None
-    if isinstance(level, bool) or not isinstance(level, int | float) or not isfinite(level):
-        raise ModelError(
-            f"The threshold's anomaly_score in {folder} must be a number; got {level!r}."
-        )
-    assert isinstance(threshold, dict)
-    rule = threshold.get("rule")
-    if level == saved["anomaly_score"] and rule is not None:
-        try:
-            edited = Threshold.from_dict(rule)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"The threshold's rule in {folder} is wrong. {error}") from error
-        if edited.fdr is not None and detector.calibration_scores_ is None:
+    before, now = saved.threshold_as_saved, saved.threshold
+    if now.anomaly_score == before.anomaly_score and now.rule is not None:
+        rule = Threshold.from_dict(now.rule)
+        if rule.fdr is not None and detector.calibration_scores_ is None:
             raise ModelError(
-                f"The threshold's rule in {folder} is {edited}, which needs a calibrated "
+                f"The threshold's rule in {folder} is {rule}, which needs a calibrated "
                 "detector, and this one is not."
             )
-        if rule == saved["rule"]:
-            detector._take(edited, float(level))
+        if now.rule == before.rule:
+            detector._take(rule, now.anomaly_score)
         else:
-            detector._set(edited)
-    elif rule is not None and rule != saved["rule"]:
+            detector._set(rule)
+    elif now.rule is not None and now.rule != before.rule:
         raise ModelError(
             f"Both the anomaly_score and the rule of the threshold in {folder} were edited. "
             "Edit one of them; the other one follows."
         )
     else:
-        detector._take(Threshold(value=float(level)), float(level))
+        detector._take(Threshold(value=now.anomaly_score), now.anomaly_score)
 
 
 def _probe(detector: Detector) -> NDArray[np.float64]:
     """Return scores of two fixed rows, to recognise the networks by."""
-    rows = np.stack([np.zeros(detector.shape_), np.ones(detector.shape_)])
+    rows = _probed(detector)
     return detector._scorer.score(lambda chunk: rows[chunk], 2)
+
+
+def _probed(detector: Detector) -> NDArray[np.float64]:
+    return np.stack([np.zeros(detector.shape_), np.ones(detector.shape_)])
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from aloof.estimators._labelled import LabelledDetector
-from aloof.training import Method, Objective, Problem
+from aloof.vae import Method, Objective, VAEProblem
 
 __all__ = ["DualPriorVAE"]
 
@@ -23,9 +23,10 @@ class DualPriorVAE(LabelledDetector):
     ----------
     alpha
         Where the anomalies' prior lies, on every latent axis.
-    lean
-        Also charge a row for how far its latent code leans towards that prior, compared with
-        normal rows; see `aloof.lean`. False: the score is the ELBO, as in the paper.
+    direction_penalty
+        Also charge a row for how far its latent code lies towards that prior, compared with
+        normal rows; see `aloof.scoring.direction_penalty`. False: the score is the ELBO, as in
+        the paper.
     gamma
         Weight of the anomalies' loss.
     jitter
@@ -67,14 +68,14 @@ class DualPriorVAE(LabelledDetector):
     """
 
     alpha: float = 10.0
-    lean: bool = True
+    direction_penalty: bool = True
 
     method: ClassVar[Method] = "dp"
 
     def _objective(self) -> Objective:
         return replace(super()._objective(), alpha=self.alpha)
 
-    def _leans(self, problem: Problem) -> bool:
+    def _knows_direction(self, problem: VAEProblem) -> bool:
         # An encoder that never saw an anomaly has learned no direction.
         taught = problem.uses_anomalies and not self.separate_encoder
-        return self.lean and taught and self.alpha != 0
+        return self.direction_penalty and taught and self.alpha != 0

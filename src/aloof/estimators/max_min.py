@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aloof.estimators._labelled import LabelledDetector
 from aloof.objectives import Repulsion
-from aloof.training import Method, Objective
+from aloof.vae import Method, Objective
 
 __all__ = ["MaxMinVAE"]
 

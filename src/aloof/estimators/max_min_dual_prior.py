@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
-from aloof.training import Method
+from aloof.vae import Method
 
 __all__ = ["MaxMinDualPriorVAE"]
 

@@ -11,15 +11,9 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from aloof.estimators._base import Detector, Task, unchanged_on_failure
-from aloof.training import (
-    Problem,
-    ProgressCallback,
-    count_epochs,
-    discard_checkpoints,
-    progress_bar,
-    train,
-)
+from aloof.estimators._base import Detector, Prepared, unchanged_on_failure
+from aloof.training import ProgressCallback, discard_checkpoints, progress_bar
+from aloof.vae import VAEProblem, count_epochs, train
 
 __all__ = ["fit_many"]
 
@@ -111,29 +105,19 @@ def _fit(
             detectors[index]._finish(tasks[index], result)
 
 
-def _joined(tasks: Sequence[Task]) -> tuple[torch.Tensor, list[Problem]]:
+def _joined(tasks: Sequence[Prepared]) -> tuple[torch.Tensor, list[VAEProblem]]:
     """Put the rows of all tasks into one array, and let the problems index that."""
     if len(tasks) == 1:  # the rows may be on disk: leave them there
         return tasks[0].rows, [tasks[0].problem]
-    problems: list[Problem] = []
+    problems: list[VAEProblem] = []
     rows: list[torch.Tensor] = []
     starts: dict[bytes, int] = {}
     for task in tasks:
-        problem = task.problem
         digest = hashlib.sha256(task.rows.numpy().tobytes()).digest()
         if digest not in starts:  # the same rows are kept once, for any number of detectors
             starts[digest] = sum(map(len, rows))
             rows.append(task.rows)
-        start = starts[digest]
-        problems.append(
-            replace(
-                problem,
-                normal=problem.normal + start,
-                anomaly=problem.anomaly + start,
-                validation_normal=problem.validation_normal + start,
-                validation_anomaly=problem.validation_anomaly + start,
-            )
-        )
+        problems.append(task.problem.shifted(starts[digest]))
     return torch.cat(rows), problems
 
 
@@ -146,7 +130,7 @@ def _shifted(
     return lambda report: on_epoch(replace(report, epoch=done + report.epoch, max_epochs=total))
 
 
-def _key(detector: Detector, task: Task) -> tuple[Any, ...]:
+def _key(detector: Detector, task: Prepared) -> tuple[Any, ...]:
     """Return what must be equal for two detectors to share networks and schedule."""
     return (
         detector.encoder,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aloof.estimators._base import Detector
-from aloof.training import Method
+from aloof.vae import Method
 
 __all__ = ["VAE"]
 
@@ -25,7 +25,7 @@ class VAE(Detector):
         networks of your own.
     filters
         With images: the filters of each convolutional stage, which halves height and width.
-        None: as many as suit the size of the images, see `aloof.networks.default_channels`.
+        None: as many as suit the size of the images, see `aloof.networks.default_filters`.
     latent_dim
         Size of the latent space.
     n_members
@@ -51,9 +51,10 @@ class VAE(Detector):
         Share of each batch's rows, the worst-fitting ones, that the loss leaves out once
         annealing is over. Set it to about the share of anomalies you expect to hide among
         the rows that are not labelled as such; where there are none, it costs a little.
-    references
+    aggregate_prior
         Scores compare a row's latent code with those of so many normal training rows (at most a
-        quarter of them); 0: with the prior N(0, I), as in the paper. See `aloof.references`.
+        quarter of them); 0: with the prior N(0, I), as in the paper. See
+        `aloof.scoring.aggregate_prior`.
     patience
         Stop a member after so many epochs without a better loss on held-out rows, and keep
         its best state. None: train for all epochs.

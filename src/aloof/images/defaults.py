@@ -18,7 +18,7 @@ DEFAULTS: dict[str, Any] = {
     "learning_rate": 1e-3,
     "batch_size": 32,
     "anomaly_batch_size": 16,
-    "references": 256,
+    "aggregate_prior": 256,
 }
 
 # A network sees this many images, more where a pass over all of them takes more.

@@ -21,7 +21,7 @@ from aloof.images.model import ImageModel
 from aloof.images.reading import ImageSet, Progress, Size, Source, read_images, take
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.modelling import check_choices, fit_detector, hold_out
-from aloof.training import Method
+from aloof.vae import Method
 
 __all__ = ["fit_images"]
 

@@ -18,7 +18,7 @@ from aloof.images.expectation import expected_images
 from aloof.images.folders import Collection, Skipped
 from aloof.images.reading import ImageSet, Progress, Source, read_images
 from aloof.modelling import Model
-from aloof.persistence import write_model
+from aloof.persistence import section_of, write_model
 
 __all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
 
@@ -188,11 +188,13 @@ class ImageModel(Model):
                 f"{folder} does not hold a model of images. Open it with aloof.load, or make a "
                 "model of images with fit_images or aloof fit."
             )
-        try:
-            training = dict(manifest["images"]["training"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{folder} does not describe images: {error!r}.") from error
-        return cls(from_model(path, model, device=device), training)
+        from aloof.images.manifest import ImageManifest
+
+        section_of(ImageManifest, manifest, folder, "images")
+        detector = from_model(path, model, device=device)
+        if len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
+            raise ModelError(f"{folder} has a detector of rows, not of images.")
+        return cls(detector, manifest["images"]["training"])
 
     def _pixels(self, images: Any) -> NDArray[Any]:
         if isinstance(images, str | os.PathLike | Collection):

@@ -25,7 +25,7 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import ConvDecoder, ConvEncoder, default_channels
+from aloof.networks.conv import ConvDecoder, ConvEncoder, default_filters
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
@@ -60,5 +60,5 @@ __all__ = [
     "SentenceDecoder",
     "SentenceEncoder",
     "check_architecture",
-    "default_channels",
+    "default_filters",
 ]

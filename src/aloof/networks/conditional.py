@@ -8,19 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from aloof.networks.mlp import Linear
+from aloof.networks.mlp import Linear, PosteriorHead, hidden_layers
 
 __all__ = ["ConditionalMLPDecoder", "ConditionalMLPEncoder"]
 
 _KERNEL = 5
 
 
-class ConditionalMLPEncoder(nn.Module):
-    """ReLU layers with dropout over a row and its context.
+class _ConditionalMLP(nn.Module):
+    """ReLU layers with dropout over a row or a code, joined with its context."""
+
+    _decodes: ClassVar[bool]
+
+    def __init__(
+        self,
+        n_features: int,
+        n_context: int,
+        latent_dim: int,
+        *,
+        hidden: Sequence[int] = (512, 512),
+        dropout: float = 0.5,
+        filters: Sequence[int] = (),
+        image_size: int = 0,
+    ) -> None:
+        super().__init__()
+        self.context = _Context(n_context, filters, image_size)
+        n_in, inner = (latent_dim, hidden[::-1]) if self._decodes else (n_features, hidden)
+        widths = [n_in + self.context.width, *inner]
+        self.body = hidden_layers(widths, nn.ReLU, dropout)
+        self.head = (
+            Linear(widths[-1], n_features)
+            if self._decodes
+            else PosteriorHead(widths[-1], latent_dim)
+        )
+
+    def forward(self, x: Tensor, *context: Tensor) -> Any:
+        return self.head(self.body(self.context(x, context)))
+
+
+class ConditionalMLPEncoder(_ConditionalMLP):
+    """ReLU layers with dropout over a row and its context, and a head for the posterior.
+
+    It maps rows ``(..., n_features)`` and parts of a context, each ``(..., m)`` of any dtype,
+    to mean and log-variance, each ``(..., latent_dim)``.
 
     Parameters
     ----------
@@ -34,9 +69,9 @@ class ConditionalMLPEncoder(nn.Module):
         Widths of the hidden layers.
     dropout
         Share of the hidden units left out in training.
-    channels
-        Filters of convolutions over the first part of the context, a square image in one
-        row, each halving its side; none: its pixels are taken as they are.
+    filters
+        How many, of each convolution over the first part of the context, a square image in
+        one row; each halves its side. None of them: its pixels are taken as they are.
     image_size
         Pixels a side of that image.
 
@@ -49,64 +84,14 @@ class ConditionalMLPEncoder(nn.Module):
     """
 
     stackable = True
-
-    def __init__(
-        self,
-        n_features: int,
-        n_context: int,
-        latent_dim: int,
-        *,
-        hidden: Sequence[int] = (512, 512),
-        dropout: float = 0.5,
-        channels: Sequence[int] = (),
-        image_size: int = 0,
-    ) -> None:
-        super().__init__()
-        self.context = _Context(n_context, channels, image_size)
-        widths = [n_features + self.context.width, *hidden]
-        self.body = _layers(widths, dropout)
-        self.head = Linear(widths[-1], 2 * latent_dim)
-
-    def forward(self, x: Tensor, *context: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and log-variance, each ``(..., latent_dim)``.
-
-        Parameters
-        ----------
-        x
-            Rows ``(..., n_features)``.
-        context
-            Parts ``(..., m)`` of any dtype.
-        """
-        mean, log_var = self.head(self.body(self.context(x, context))).chunk(2, -1)
-        return mean, log_var
+    _decodes = False
 
 
-class ConditionalMLPDecoder(nn.Module):
+class ConditionalMLPDecoder(_ConditionalMLP):
     """The encoder's mirror image: a code and a context to a row. Parameters as there."""
 
     stackable = True
-
-    def __init__(
-        self,
-        n_features: int,
-        n_context: int,
-        latent_dim: int,
-        *,
-        hidden: Sequence[int] = (512, 512),
-        dropout: float = 0.5,
-        channels: Sequence[int] = (),
-        image_size: int = 0,
-    ) -> None:
-        super().__init__()
-        self.context = _Context(n_context, channels, image_size)
-        widths = [latent_dim + self.context.width, *reversed(hidden)]
-        self.body = _layers(widths, dropout)
-        self.head = Linear(widths[-1], n_features)
-
-    def forward(self, z: Tensor, *context: Tensor) -> Tensor:
-        """Map codes ``(..., latent_dim)`` and their context to rows ``(..., n_features)``."""
-        row: Tensor = self.head(self.body(self.context(z, context)))
-        return row
+    _decodes = True
 
 
 class _Context(nn.Module):
@@ -114,17 +99,17 @@ class _Context(nn.Module):
 
     stackable = True
 
-    def __init__(self, n_context: int, channels: Sequence[int], image_size: int) -> None:
+    def __init__(self, n_context: int, filters: Sequence[int], image_size: int) -> None:
         super().__init__()
         self.image_size, self.width = image_size, n_context
         layers: list[nn.Module] = []
         side = image_size
-        for n_in, n_out in pairwise((1, *channels)):
+        for n_in, n_out in pairwise((1, *filters)):
             layers += [nn.Conv2d(n_in, n_out, _KERNEL, 2, _KERNEL // 2), nn.ReLU()]
             side = (side + 1) // 2
         self.look = nn.Sequential(*layers, nn.Flatten()) if layers else None
         if layers:
-            self.width += channels[-1] * side**2 - image_size**2
+            self.width += filters[-1] * side**2 - image_size**2
 
     def forward(self, x: Tensor, context: Sequence[Tensor]) -> Tensor:
         # A context may be kept in bytes, a quarter of its size; here it becomes numbers.
@@ -132,12 +117,3 @@ class _Context(nn.Module):
         if self.look is not None:
             parts[0] = self.look(parts[0].reshape(-1, 1, self.image_size, self.image_size))
         return torch.cat([x, *parts], -1)
-
-
-def _layers(widths: Sequence[int], dropout: float) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths):
-        layers += [Linear(n_in, n_out), nn.ReLU()]
-        if dropout:
-            layers.append(nn.Dropout(dropout))
-    return nn.Sequential(*layers)

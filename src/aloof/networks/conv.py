@@ -16,7 +16,6 @@ from math import prod
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import (
-    batch_norm,
     conv2d,
     interpolate,
     leaky_relu,
@@ -24,10 +23,12 @@ from torch.nn.functional import (
     pad,
 )
 
-from aloof.networks.mlp import Linear
-from aloof.networks.stacked import can_fuse, fused_activation, fused_convolution, fused_stage
+from aloof.networks.dense import BatchNorm, Dense
+from aloof.networks.mlp import PosteriorHead
+from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
 
-__all__ = ["ConvDecoder", "ConvEncoder", "default_channels"]
+__all__ = ["ConvDecoder", "ConvEncoder", "default_filters"]
+
 
 
 class _Convolution(nn.Conv2d):
@@ -71,64 +72,6 @@ class _Convolution(nn.Conv2d):
         return pad(x, (0, 1, 0, 1)) if self.kernel_size[0] % 2 == 0 else x
 
 
-class _BatchNorm(nn.modules.batchnorm._BatchNorm):
-    """Batch normalisation of channels, members' channels side by side."""
-
-    stackable = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalise ``(n, members x channels, ...)``."""
-        mean, var = self.running()
-        if self.training:
-            self.count()
-        return batch_norm(
-            x,
-            mean.flatten(),
-            var.flatten(),
-            self.weight.flatten(),
-            self.bias.flatten(),
-            self.training,
-            0.1 if self.momentum is None else self.momentum,
-            self.eps,
-        )
-
-    def activated(self, x: Tensor, slope: float) -> Tensor:
-        """Normalise ``(members, n, width)``, and take a leaky ReLU of it."""
-        out, mean, var = fused_activation(
-            x,
-            self.weight,
-            self.bias,
-            statistics=None if self.training else self.running(),
-            eps=self.eps,
-            slope=slope,
-        )
-        if self.training:
-            self.follow(mean, var, x.shape[1])
-        return out
-
-    def running(self) -> tuple[Tensor, Tensor]:
-        """Return running mean and variance."""
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        return self.running_mean, self.running_var
-
-    def count(self) -> None:
-        """Count a batch."""
-        assert self.num_batches_tracked is not None
-        self.num_batches_tracked.add_(1)
-
-    def follow(self, mean: Tensor, var: Tensor, n: int) -> None:
-        """Move the running statistics towards those of a batch of `n` values."""
-        self.count()
-        momentum = 0.1 if self.momentum is None else self.momentum
-        running_mean, running_var = self.running()
-        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
-        running_var.lerp_((var * (n / max(1, n - 1))).to(running_var.dtype), momentum)
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        pass  # any number of dimensions will do
-
-
 class _Stage(nn.Module):
     """A convolution, batch normalisation, a leaky ReLU and, in encoders, 2x2 max pooling."""
 
@@ -139,7 +82,7 @@ class _Stage(nn.Module):
     ) -> None:
         super().__init__()
         self.convolution = _Convolution(n_in, n_out, kernel)
-        self.norm = _BatchNorm(n_out) if normalise else None
+        self.norm = BatchNorm(n_out) if normalise else None
         self._slope, self._pool = slope, pool
 
     def forward(self, x: Tensor, size: tuple[int, int] | None = None) -> Tensor:
@@ -193,9 +136,9 @@ class ConvEncoder(nn.Module):
         Shape of one image, ``(channels, height, width)``.
     latent_dim
         Size of the latent space.
-    channels
-        Filters of each convolutional stage; every stage halves height and width. None:
-        `default_channels` of the shape.
+    filters
+        How many, of each convolutional stage; every stage halves height and width. None:
+        `default_filters` of the shape.
     hidden
         Widths of the dense layers between the last stage and the latent space.
     kernel
@@ -212,7 +155,7 @@ class ConvEncoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] | None = None,
+        filters: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
         *,
         kernel: int = 5,
@@ -220,17 +163,22 @@ class ConvEncoder(nn.Module):
         normalise: bool = True,
     ) -> None:
         super().__init__()
-        channels = default_channels(shape) if channels is None else channels
-        widths = [prod(_smallest(shape, channels)), *hidden]
+        filters = default_filters(shape) if filters is None else filters
+        widths = [prod(_smallest(shape, filters)), *hidden]
         self.stages = nn.ModuleList(
             _Stage(n_in, n_out, kernel, slope, normalise, pool=True)
-            for n_in, n_out in pairwise((shape[0], *channels))
+            for n_in, n_out in pairwise((shape[0], *filters))
         )
-        self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        self.head = Linear(widths[-1], 2 * latent_dim)
+        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
+        self.head = PosteriorHead(widths[-1], latent_dim)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map images ``(..., n, c, h, w)`` to two tensors ``(..., n, latent_dim)``."""
+        posterior: tuple[Tensor, Tensor] = self.head(self.features(x))
+        return posterior
+
+    def features(self, x: Tensor) -> Tensor:
+        """Map images ``(..., n, c, h, w)`` to what the head is shown, ``(..., n, width)``."""
         stacked = x.dim() == 5
         y = x.permute(0, 1, 3, 4, 2) if stacked else x
         for stage in self.stages:
@@ -238,8 +186,7 @@ class ConvEncoder(nn.Module):
         y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
         for layer in self.dense:
             y = layer(y)
-        mean, log_var = self.head(y).chunk(2, -1)
-        return mean, log_var
+        return y
 
 
 class ConvDecoder(nn.Module):
@@ -254,7 +201,7 @@ class ConvDecoder(nn.Module):
         self,
         shape: Sequence[int],
         latent_dim: int,
-        channels: Sequence[int] | None = None,
+        filters: Sequence[int] | None = None,
         hidden: Sequence[int] = (64,),
         *,
         kernel: int = 5,
@@ -262,17 +209,17 @@ class ConvDecoder(nn.Module):
         normalise: bool = True,
     ) -> None:
         super().__init__()
-        channels = default_channels(shape) if channels is None else channels
-        self._smallest = _smallest(shape, channels)
+        filters = default_filters(shape) if filters is None else filters
+        self._smallest = _smallest(shape, filters)
         widths = [latent_dim, *reversed(hidden), prod(self._smallest)]
-        self.dense = nn.ModuleList(_Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        depths = reversed(range(len(channels)))
+        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
+        depths = reversed(range(len(filters)))
         self._sizes = [(shape[1] >> depth, shape[2] >> depth) for depth in depths]
         self.stages = nn.ModuleList(
             _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
-            for n_in, n_out in pairwise(reversed(channels))
+            for n_in, n_out in pairwise(reversed(filters))
         )
-        self.output = _Convolution(channels[0], shape[0], kernel)
+        self.output = _Convolution(filters[0], shape[0], kernel)
 
     def forward(self, z: Tensor) -> Tensor:
         """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
@@ -284,28 +231,6 @@ class ConvDecoder(nn.Module):
         for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
             y = layer(y, size)
         return torch.sigmoid(y)
-
-
-class _Dense(nn.Module):
-    """A linear layer, batch normalisation and a leaky ReLU."""
-
-    def __init__(self, n_in: int, n_out: int, slope: float, normalise: bool) -> None:
-        super().__init__()
-        self.linear = Linear(n_in, n_out)
-        self.norm = _BatchNorm(n_out) if normalise else None
-        self._slope = slope
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.linear(x)
-        if self.norm is not None and y.dim() == 2:
-            y = self.norm(y)
-        elif self.norm is not None and can_fuse(y):
-            return self.norm.activated(y, self._slope)
-        elif self.norm is not None:  # members' features side by side, and back
-            members, n, width = y.shape
-            y = self.norm(y.transpose(0, 1).reshape(n, members * width))
-            y = y.view(n, members, width).transpose(0, 1)
-        return leaky_relu(y, self._slope)
 
 
 def _doubles(x: Tensor, size: tuple[int, int] | None) -> bool:
@@ -345,25 +270,25 @@ def _autocast(x: Tensor) -> Tensor:
     return x
 
 
-def default_channels(shape: Sequence[int]) -> tuple[int, ...]:
+def default_filters(shape: Sequence[int]) -> tuple[int, ...]:
     """Return filters that suit images of any size: halve until a side is 8 pixels or less.
 
     Examples
     --------
-    >>> default_channels((1, 28, 28)), default_channels((3, 64, 64))
+    >>> default_filters((1, 28, 28)), default_filters((3, 64, 64))
     ((16, 32), (32, 64, 128))
     """
     side, width = min(shape[1:]), 16 if shape[0] == 1 else 32
-    channels = [width]
-    while side >> len(channels) > 8:
-        channels.append(min(2 * channels[-1], 256))
-    return tuple(channels)
+    filters = [width]
+    while side >> len(filters) > 8:
+        filters.append(min(2 * filters[-1], 256))
+    return tuple(filters)
 
 
-def _smallest(shape: Sequence[int], channels: Sequence[int]) -> tuple[int, int, int]:
-    if len(shape) != 3 or min(shape[1:]) >> len(channels) < 1:
+def _smallest(shape: Sequence[int], filters: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) != 3 or min(shape[1:]) >> len(filters) < 1:
         raise ValueError(
-            f"{len(channels)} halvings need images (channels, height, width) of at least "
-            f"{2 ** len(channels)} pixels a side; got {tuple(shape)}."
+            f"{len(filters)} halvings need images (channels, height, width) of at least "
+            f"{2 ** len(filters)} pixels a side; got {tuple(shape)}."
         )
-    return channels[-1], shape[1] >> len(channels), shape[2] >> len(channels)
+    return filters[-1], shape[1] >> len(filters), shape[2] >> len(filters)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -10,9 +11,9 @@ from torch import Tensor, nn
 
 from aloof.networks.stacked import linear
 
-__all__ = ["Linear", "MLPDecoder", "MLPEncoder"]
+__all__ = ["Linear", "MLPDecoder", "MLPEncoder", "PosteriorHead", "hidden_layers"]
 
-_SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
+_leaky = partial(nn.LeakyReLU, 0.1)  # as in the paper's networks
 
 
 class Linear(nn.Linear):
@@ -33,6 +34,32 @@ class Linear(nn.Linear):
         if self.bias is None:
             return torch.bmm(x, self.weight.mT)
         return torch.baddbmm(self.bias.unsqueeze(-2), x, self.weight.mT)
+
+
+class PosteriorHead(Linear):
+    """The last layer of an encoder: the mean and the log-variance of a code."""
+
+    stackable = True
+
+    def __init__(self, n_in: int, latent_dim: int) -> None:
+        super().__init__(n_in, 2 * latent_dim)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        """Map ``(..., n_in)`` to two tensors ``(..., latent_dim)``."""
+        mean, log_var = super().forward(x).chunk(2, -1)
+        return mean, log_var
+
+
+def hidden_layers(
+    widths: Sequence[int], activation: Callable[[], nn.Module], dropout: float = 0.0
+) -> nn.Sequential:
+    """Return linear layers from each width to the next, each with activation and dropout."""
+    layers: list[nn.Module] = []
+    for n_in, n_out in pairwise(widths):
+        layers += [Linear(n_in, n_out), activation()]
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers)
 
 
 class MLPEncoder(nn.Module):
@@ -64,13 +91,13 @@ class MLPEncoder(nn.Module):
     ) -> None:
         super().__init__()
         widths = [_flat(shape), *hidden]
-        self.body = _layers(widths)
-        self.head = Linear(widths[-1], 2 * latent_dim)
+        self.body = hidden_layers(widths, _leaky)
+        self.head = PosteriorHead(widths[-1], latent_dim)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Map ``(..., d)`` to mean and log-variance, each ``(..., latent_dim)``."""
-        mean, log_var = self.head(self.body(x)).chunk(2, -1)
-        return mean, log_var
+        posterior: tuple[Tensor, Tensor] = self.head(self.body(x))
+        return posterior
 
 
 class MLPDecoder(nn.Module):
@@ -101,7 +128,7 @@ class MLPDecoder(nn.Module):
         super().__init__()
         n_features = _flat(shape)
         widths = [latent_dim, *reversed(hidden)]
-        self.body = _layers(widths)
+        self.body = hidden_layers(widths, _leaky)
         self.head = Linear(widths[-1], n_features)
         self.log_var = nn.Parameter(torch.zeros(n_features)) if learn_variance else None
 
@@ -111,13 +138,6 @@ class MLPDecoder(nn.Module):
         if self.log_var is None:
             return mean
         return mean, self.log_var.unsqueeze(-2).expand_as(mean)
-
-
-def _layers(widths: Sequence[int]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths):
-        layers += [Linear(n_in, n_out), nn.LeakyReLU(_SLOPE)]
-    return nn.Sequential(*layers)
 
 
 def _flat(shape: Sequence[int]) -> int:

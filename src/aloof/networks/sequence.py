@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from aloof.networks.mlp import Linear
+from aloof.networks.mlp import Linear, PosteriorHead
 
 __all__ = ["BEGIN", "END", "PADDING", "UNKNOWN", "SentenceDecoder", "SentenceEncoder"]
 
@@ -50,7 +50,7 @@ class SentenceEncoder(nn.Module):
         super().__init__()
         self.words = _WordVectors(vectors)
         self.layer = _LSTM(vectors.shape[1], hidden)
-        self.head = Linear(hidden + vectors.shape[1], 2 * latent_dim)
+        self.head = PosteriorHead(hidden + vectors.shape[1], latent_dim)
 
     def forward(self, tokens: Tensor, *context: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance, each ``(..., n, latent_dim)``.
@@ -68,8 +68,8 @@ class SentenceEncoder(nn.Module):
         # Padding comes last, so that no state of a word depends on it.
         seen = torch.cat([self.layer(self.layer.gates(words)), words], -1)
         total = torch.where(present, seen, 0.0).sum(-2)
-        mean, log_var = self.head(total / present.sum(-2).clamp(min=1)).chunk(2, -1)
-        return mean, log_var
+        posterior: tuple[Tensor, Tensor] = self.head(total / present.sum(-2).clamp(min=1))
+        return posterior
 
 
 class SentenceDecoder(nn.Module):

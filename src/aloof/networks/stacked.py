@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -12,44 +10,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from aloof.networks._compiling import constant
+
 __all__ = [
     "can_fuse",
     "fused_activation",
     "fused_convolution",
     "fused_stage",
     "linear",
-    "parameters_held",
 ]
 
 # Bytes that the largest tile takes, three of them loaded at a time.
 _SHARED_MEMORY = 160_000
 
 
-class _Holding(threading.local):
-    """Whether this thread wants no gradient of parameters."""
+def _wanted(ctx: Any, number: int) -> bool:
+    """Whether this backward pass asks for the gradient of an input, by number.
 
-    now = False
-
-
-_HOLDING = _Holding()
-
-
-@contextmanager
-def parameters_held() -> Iterator[None]:
-    """Leave gradients of parameters out of a backward pass that only asks for those of inputs.
-
-    torch does so for its own layers; a function of ours is not told what is asked for.
+    `ctx.needs_input_grad` says whether an input has a gradient at all; a call of
+    `torch.autograd.grad` may ask for that of others only. torch's own layers then leave out
+    what nobody asked for, by what the engine knows of the pass that it runs now, in whichever
+    thread that is.
     """
-    before, _HOLDING.now = _HOLDING.now, True
+    if not ctx.needs_input_grad[number] or torch.compiler.is_compiling():
+        return bool(ctx.needs_input_grad[number])
+    # Inputs without a gradient have no node here, those that are no tensors not even a place.
+    nodes = [node for node, _ in ctx.next_functions if node is not None]
     try:
-        yield
-    finally:
-        _HOLDING.now = before
-
-
-def _learns(ctx: Any, number: int) -> bool:
-    """Whether the gradient of a parameter, an input by number, is wanted."""
-    return bool(ctx.needs_input_grad[number]) and not _HOLDING.now
+        return torch._C._will_engine_execute_node(nodes[sum(ctx.needs_input_grad[:number])])
+    except RuntimeError:  # torch answers so of a leaf whose gradient is to be returned
+        return True
 
 
 def can_fuse(x: Tensor) -> bool:
@@ -57,7 +47,7 @@ def can_fuse(x: Tensor) -> bool:
     return x.is_cuda and x.dtype in (torch.float32, torch.bfloat16) and _has_room(x.device)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _has_room(device: torch.device) -> bool:
     """Whether the tiles of the kernels fit on a GPU: an A100 and larger, no consumer's card."""
     found = torch.cuda.get_device_properties(device)
@@ -196,11 +186,11 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, own = ctx.saved_tensors
         d_x = d_weight = d_bias = None
-        if ctx.needs_input_grad[0]:
+        if _wanted(ctx, 0):
             d_x = torch.bmm(gradient, own)
-        if _learns(ctx, 1):
+        if _wanted(ctx, 1):
             d_weight = _product(gradient.mT, x, ctx.dtype)
-        if _learns(ctx, 2):
+        if _wanted(ctx, 2):
             d_bias = gradient.sum(1, dtype=ctx.dtype)
         return d_x, d_weight, d_bias
 
@@ -232,7 +222,7 @@ class _Convolution(torch.autograd.Function):
         x, taps = ctx.saved_tensors
         d_x, d_weight = _convolution_gradients(ctx, x, taps, gradient)
         d_bias = None
-        if _learns(ctx, 2):
+        if _wanted(ctx, 2):
             pixels = (1, 3, 4) if ctx.filters.planar else (1, 2, 3)
             d_bias = gradient.sum(pixels, dtype=torch.float32)
         return d_x, d_weight, d_bias, None, None
@@ -268,7 +258,7 @@ class _Stage(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, taps, y, *tensors = ctx.saved_tensors
-        wants = _learns(ctx, 2)
+        wants = _wanted(ctx, 2)
         d_y, d_bias, d_gain, d_shift = _activation_gradients(ctx, gradient, y, tensors, wants)
         d_x, d_weight = _convolution_gradients(ctx, x, taps, d_y)
         return d_x, d_weight, d_bias, d_gain, d_shift, None, None, None, None, None
@@ -402,6 +392,6 @@ def _convolution_gradients(
     ctx: Any, x: Tensor, taps: Tensor, gradient: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
     filters = ctx.filters
-    d_x = filters.input_gradient(taps, gradient) if ctx.needs_input_grad[0] else None
-    d_weight = filters.weight_gradient(x, gradient) if _learns(ctx, 1) else None
+    d_x = filters.input_gradient(taps, gradient) if _wanted(ctx, 0) else None
+    d_weight = filters.weight_gradient(x, gradient) if _wanted(ctx, 1) else None
     return d_x, d_weight

@@ -4,7 +4,7 @@ A sampling-based planner looks for a path on a roadmap of states. Uniform states
 passages; a conditional VAE proposes states where optimal paths have been (Ichter et al. 2018),
 and points on the boundaries of walls, as negative examples, teach it where not to.
 
-This package is a user of `aloof.training`: there is nothing about planning below it.
+This package is a user of `aloof.vae`: there is nothing about planning below it.
 
 >>> from aloof.planning import make_worlds
 >>> world = make_worlds(1, size=8, n_walls=1, seed=0)[0]

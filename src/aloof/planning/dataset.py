@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from aloof.datasets import cache_folder
 from aloof.exceptions import DatasetError, PlanningError
+from aloof.io import write_file
 from aloof.planning.solving import solve_many
 from aloof.planning.worlds import World, boundary_points, make_worlds
 
@@ -54,24 +53,18 @@ class Trajectories:
 
     def save(self, path: Path) -> None:
         """Write a compressed ``.npz``, a bit for each cell."""
-        temporary = path.with_name(f".{uuid.uuid4().hex[:8]}.npz")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, self._write, DatasetError, parents=True)
+
+    def _write(self, path: Path) -> None:
+        with path.open("wb") as file:  # given a name, NumPy would add an ending of its own
             np.savez_compressed(
-                temporary,
+                file,
                 cells=np.packbits([world.grid for world in self.worlds], axis=None),
                 size=self.size,
                 starts=[world.start for world in self.worlds],
                 goals=[world.goal for world in self.worlds],
                 states=self.states,
             )
-            os.replace(temporary, path)
-        except OSError as error:
-            raise DatasetError(
-                f"Trajectories cannot be written to {path}: {error.strerror or error}."
-            ) from error
-        finally:
-            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> Trajectories:

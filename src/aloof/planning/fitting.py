@@ -1,4 +1,4 @@
-"""Training: the library's one loop, with the world as context."""
+"""Training: `aloof.vae`, with the world as context."""
 
 from __future__ import annotations
 
@@ -15,15 +15,8 @@ from aloof.planning.generator import (
     scale_ends,
     scale_states,
 )
-from aloof.training import (
-    Method,
-    Objective,
-    Problem,
-    ProgressCallback,
-    TrainingConfig,
-    resolve_device,
-    train,
-)
+from aloof.training import ProgressCallback, resolve_device
+from aloof.vae import Method, Objective, TrainingConfig, VAEProblem, train
 
 __all__ = ["default_config", "default_objective", "train_generator"]
 
@@ -69,7 +62,7 @@ def train_generator(
 ) -> StateGenerator:
     """Train a conditional VAE of states, given grid, start and goal.
 
-    This is `aloof.training.train` with ``data = [states, grids, ends]``: encoder and decoder
+    This is `aloof.vae.train` with ``data = [states, grids, ends]``: encoder and decoder
     get the context of every row. Nothing in the library knows about planning.
 
     Parameters
@@ -107,7 +100,7 @@ def train_generator(
         torch.from_numpy(rows.grids),
         torch.from_numpy(scale_ends(rows.ends)),
     ]
-    problem = Problem(
+    problem = VAEProblem(
         normal=np.arange(rows.n_normal),
         anomaly=np.arange(rows.n_normal, len(rows.states)),
         seeds=[seed],

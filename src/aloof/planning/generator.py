@@ -14,11 +14,12 @@ from torch import Tensor
 
 from aloof.exceptions import ModelError, PlanningError
 from aloof.networks import Architecture, ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.objectives import elbo
 from aloof.persistence import check_tensors, read_model, versions, write_model
 from aloof.planning.solving import STATE_DIM
 from aloof.planning.worlds import World
-from aloof.training import Ensemble, Objective, log_likelihood, resolve_device
+from aloof.scoring import Scorer
+from aloof.training import resolve_device
+from aloof.vae import Ensemble, Objective
 
 __all__ = ["NetworkConfig", "StateGenerator", "scale_ends", "scale_states", "unscale_states"]
 
@@ -38,15 +39,15 @@ class NetworkConfig:
         In training.
     latent_dim
         Size of the latent space.
-    channels
-        Filters of convolutions over the grid, each halving its side; the paper has none, its
-        first layer sees the cells as they are.
+    filters
+        How many, of each convolution over the grid, which halves its side; the paper has none,
+        its first layer sees the cells as they are.
     """
 
     hidden: tuple[int, ...] = (512, 512)
     dropout: float = 0.5
     latent_dim: int = 256
-    channels: tuple[int, ...] = ()
+    filters: tuple[int, ...] = ()
 
     def architecture(self, size: int) -> Architecture:
         """Return what makes networks for grids of `size` cells a side."""
@@ -54,7 +55,7 @@ class NetworkConfig:
         options: dict[str, Any] = {
             "hidden": self.hidden,
             "dropout": self.dropout,
-            "channels": self.channels,
+            "filters": self.filters,
             "image_size": size,
         }
         return Architecture(
@@ -206,15 +207,10 @@ class StateGenerator:
         return [part.expand(n, -1).to(self.device) for part in (grid[None], ends)]
 
     def _score(self, rows: list[Tensor]) -> NDArray[np.float64]:
-        """Score scaled rows; at the posterior mean, so that nothing is random."""
-        stacked = [part[None] for part in rows]
-        with torch.no_grad():
-            mean, log_var = self.ensemble.encode(stacked)
-            output = self.ensemble.decoder(mean, *stacked[1:])
-            likelihood = log_likelihood(self.objective, stacked[0], output)
-            bound = elbo(likelihood, mean, log_var, beta=self.objective.beta_kl)[0]
-        scores: NDArray[np.float64] = (-bound).double().cpu().numpy()
-        return scores
+        """Score scaled rows with their context."""
+        scorer = Scorer(self.ensemble, self.objective, device=self.device, dtype=torch.float32)
+        parts = [part.cpu().numpy() for part in rows]
+        return -scorer.score(lambda chunk: [part[chunk] for part in parts], len(parts[0]))
 
 
 def scale_states(states: NDArray[Any], size: int) -> NDArray[np.float32]:

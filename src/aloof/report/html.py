@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import re
-import uuid
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from aloof._version import __version__
 from aloof.exceptions import MissingExtraError, TableError
+from aloof.io import write_file
 from aloof.report import reasons, sections
 from aloof.report.facts import METHODS, cautions, key_figures, model_facts, reproduce
 from aloof.report.inline import check_report_drawing
@@ -163,17 +163,4 @@ def template(name: str, *styles: str) -> Any:
 
 def write_page(target: Path, page: str) -> None:
     """Put a whole page in place, or nothing."""
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with aside.open("w", encoding="utf-8") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, target)
-    except OSError as error:
-        raise TableError(
-            f"{target} cannot be written: {error.strerror or error}. Make room or write "
-            "elsewhere. Nothing was left there."
-        ) from error
-    finally:
-        aside.unlink(missing_ok=True)
+    write_file(target, page, TableError)

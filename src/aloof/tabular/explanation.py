@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.explain import Explanation
+from aloof.scoring import Explanation
 from aloof.tabular.columns.base import flag_weight
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.words import reasons_of_column

@@ -24,7 +24,7 @@ from aloof.tabular.labelling import check_column, check_labels, read_label_colum
 from aloof.tabular.model import TableModel
 from aloof.tabular.sampling import Sample, sample
 from aloof.text import DEFAULT_EMBEDDER, schedule
-from aloof.training import Method
+from aloof.vae import Method
 
 __all__ = ["fit"]
 

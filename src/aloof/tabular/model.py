@@ -16,7 +16,7 @@ from aloof.calibration import p_values
 from aloof.estimators import Detector, describe, from_model
 from aloof.exceptions import LabelError, ModelError, TableError
 from aloof.modelling import Model
-from aloof.persistence import write_model
+from aloof.persistence import refusing, section_of, write_model
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.evaluation import Evaluation, evaluate_scores
 from aloof.tabular.explanation import TableExplanation
@@ -239,14 +239,17 @@ class TableModel(Model):
                 f"{folder} holds a detector of arrays, not the model of a table. Open it with "
                 "aloof.load, or make a model of a table with aloof.fit or aloof fit."
             )
-        try:
-            state = manifest["table"]
-            encoder = TableEncoder.from_state(state["encoder"])
-            names = {name: state[name] for name in _STATE}
-            names["drop"] = tuple(names["drop"])
-        except (KeyError, TypeError) as error:
-            raise ModelError(f"{folder} does not describe a table: {error!r}.") from error
-        return cls(encoder=encoder, detector=from_model(path, model, device=device), **names)
+        from aloof.tabular.manifest import TableManifest
+
+        section_of(TableManifest, manifest, folder, "table")
+        state = {name: manifest["table"][name] for name in _STATE}
+        state["drop"] = tuple(state["drop"])
+        detector = from_model(path, model, device=device)
+        with refusing(folder):
+            encoder = TableEncoder.from_state(manifest["table"]["encoder"])
+            if (encoder.n_features,) != detector.shape_:
+                raise ValueError("the columns are not those of the detector")
+        return cls(encoder=encoder, detector=detector, **state)
 
     def _used(self, frame: Any) -> pa.Table:
         """Return the columns that are to be encoded, and those that nobody knows."""

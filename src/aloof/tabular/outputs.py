@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import os
 import sys
-import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
-from aloof.tabular.formats import ENDINGS, ending_of, first_line
+from aloof.io import replacing, writing
+from aloof.tabular.formats import ENDINGS, ending_of
 
 __all__ = ["Output", "check_output", "open_output", "write_table"]
 
@@ -32,7 +31,7 @@ class Output:
         """Write rows whose columns are those of the schema."""
         table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         table = table.select(self._schema.names).cast(self._schema)
-        with _writing(self._name):
+        with writing(self._name, TableError):
             self._writer.write_table(table)
 
 
@@ -93,24 +92,18 @@ def open_output(
         return
     target = Path(name)
     direct = _is_device(target)
-    aside = target if direct else target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    stack = ExitStack()
-    try:
-        with _writing(name):
-            output = stack.enter_context(_file(aside, target, schema))
-        yield output
-        with _writing(name):
-            stack.close()
-            if not direct:
-                _sync(aside)
-                os.replace(aside, target)
-    except BaseException:
-        with suppress(Exception):  # what failed is known already
-            stack.close()
-        raise
-    finally:
-        if not direct:
-            aside.unlink(missing_ok=True)
+    with nullcontext(target) if direct else replacing(target, TableError) as place:
+        stack = ExitStack()
+        try:
+            with writing(name, TableError):
+                output = stack.enter_context(_file(place, target, schema))
+            yield output
+            with writing(name, TableError):
+                stack.close()
+        except BaseException:
+            with suppress(Exception):  # what failed is known already
+                stack.close()
+            raise
 
 
 def write_table(path: str | os.PathLike[str], table: pa.Table, *, force: bool = False) -> None:
@@ -164,25 +157,6 @@ class _Unclosed:
 
     def close(self) -> None:
         self.flush()
-
-
-@contextmanager
-def _writing(name: str) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        advice = "Make room, or write elsewhere." if full else "Write elsewhere."
-        raise TableError(
-            f"{name} cannot be written: {first_line(error)}. {advice} Nothing was left there."
-        ) from error
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _is_device(path: Path) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,11 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from aloof.exceptions import TableError
+from aloof.io import write_file, writing
 from aloof.tabular.formats import first_line
 
 __all__ = ["Parts", "PartsError"]
 
-_RUN, _PART, _UNDONE = "run.json", ".arrow", ".undone"
+_RUN, _PART = "run.json", ".arrow"
+_ADVICE = "Make room, or write elsewhere."
 
 
 class PartsError(TableError):
@@ -63,7 +63,7 @@ class Parts:
                 self._count()
         with self._writing():
             folder.mkdir(exist_ok=True)
-            self._write(_RUN, json.dumps(dict(run), indent=2).encode())
+            self._write(_RUN, json.dumps(dict(run), indent=2))
 
     def add(self, table: pa.Table) -> None:
         """Write the next part; when this returns it is safe."""
@@ -71,7 +71,7 @@ class Parts:
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
         with self._writing():
-            self._write(f"{self._n_parts:06}{_PART}", sink.getvalue())
+            self._write(f"{self._n_parts:06}{_PART}", memoryview(sink.getvalue()))
         self._n_parts += 1
         self.n_rows += table.num_rows
 
@@ -96,7 +96,7 @@ class Parts:
         """Raise unless this is a work folder, or one that was about to be."""
         if self.folder.is_dir() and (
             (self.folder / _RUN).is_file()
-            or all(path.suffix == _UNDONE for path in self.folder.iterdir())
+            or all(path.name.startswith(f".{_RUN}.") for path in self.folder.iterdir())
         ):
             return
         raise TableError(
@@ -140,26 +140,15 @@ class Parts:
         data = (self.folder / f"{number:06}{_PART}").read_bytes()
         return pa.ipc.open_file(data).read_all()
 
-    def _write(self, name: str, data: bytes | pa.Buffer) -> None:
-        aside = self.folder / f"{name}{_UNDONE}"
-        try:
-            with aside.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, self.folder / name)
-        finally:
-            aside.unlink(missing_ok=True)
+    def _write(self, name: str, content: str | memoryview) -> None:
+        write_file(self.folder / name, content, PartsError, advice=_ADVICE)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
-            yield
-        except OSError as error:
+            with writing(self.folder, PartsError, advice=_ADVICE):
+                yield
+        except PartsError:
             with suppress(OSError):  # not empty, and then it stays
                 self.folder.rmdir()
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            advice = "Make room, or write elsewhere." if full else "Write elsewhere."
-            raise PartsError(
-                f"{self.folder} cannot be written to: {first_line(error)}. {advice}"
-            ) from error
+            raise

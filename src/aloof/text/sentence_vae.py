@@ -1,4 +1,4 @@
-"""A VAE of sentences: the library's one loop, with the words before as context."""
+"""A VAE of sentences: `aloof.vae`, with the words before as context."""
 
 from __future__ import annotations
 
@@ -10,21 +10,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from aloof.lean import Lean
 from aloof.networks import Architecture, SentenceDecoder, SentenceEncoder
-from aloof.objectives import gaussian_kl
-from aloof.training import (
-    Ensemble,
-    FitResult,
-    Objective,
-    Problem,
-    ProgressCallback,
-    TrainingConfig,
-    log_likelihood,
-    train,
-)
+from aloof.scoring import RowReader, Scorer
+from aloof.training import ProgressCallback
+from aloof.vae import Ensemble, FitResult, Objective, TrainingConfig, VAEProblem, train
 
 __all__ = ["SentenceNetworks", "SentenceScores", "score_sentences", "train_sentences"]
 
@@ -68,22 +58,22 @@ class SentenceScores:
         says.
     divergence
         Of its code from the prior, unweighted.
+    penalty
+        What its code is charged for lying towards the anomalies' prior; 0 without one.
     total
-        The training objective: reconstruction plus the weighted divergence.
-    lean
-        What leaning towards the anomalies' prior is charged; 0 without one.
+        The anomaly score: the training objective and the penalty.
     """
 
     reconstruction: NDArray[np.float64]
     divergence: NDArray[np.float64]
+    penalty: NDArray[np.float64]
     total: NDArray[np.float64]
-    lean: NDArray[np.float64]
 
 
 def train_sentences(
     tokens: NDArray[np.integer],
     vectors: NDArray[np.floating],
-    problems: Sequence[Problem],
+    problems: Sequence[VAEProblem],
     config: TrainingConfig,
     *,
     networks: SentenceNetworks,
@@ -107,7 +97,7 @@ def train_sentences(
     networks
         How large they are.
     device, checkpoint, on_epoch
-        As in `aloof.training.train`.
+        As in `aloof.vae.train`.
     """
     rows = torch.from_numpy(np.asarray(tokens, np.int64)).to(device)
     return train(
@@ -143,39 +133,19 @@ def score_sentences(
     device, dtype
         Where and in what to compute.
     normal
-        Normal sentences of the training, ``(m, t)``, to measure `SentenceScores.lean` with;
+        Normal sentences of the training, ``(m, t)``, to measure `SentenceScores.penalty` with;
         None: it is 0.
     """
-    ensemble = ensemble.to(device, dtype)
-    lean = None
+    scorer = partial(Scorer, ensemble, objective, device=device, dtype=dtype, chunk_size=_CHUNK)
+    penalty = None
     if normal is not None and objective.attracts:
-        codes, reconstruction, divergence = _each(ensemble, objective, normal, device)
-        usual = reconstruction + objective.beta_kl * divergence
-        lean = Lean.measure(codes, usual, objective.alpha)
-    codes, reconstruction, divergence = _each(ensemble, objective, tokens, device)
-    charge = torch.zeros_like(divergence) if lean is None else lean.charge(codes)
-    total = reconstruction + objective.beta_kl * divergence
-    parts = (reconstruction, divergence, total, charge)
-    return SentenceScores(*(part.mean(0).float().double().numpy() for part in parts))
+        penalty = scorer().measure_direction(_reader(normal), len(normal))
+    terms = scorer(direction_penalty=penalty).terms(_reader(tokens), len(tokens))
+    parts = (terms.reconstruction, terms.divergence, terms.penalty, terms.total)
+    return SentenceScores(*(part.mean(0).astype(np.float32).astype(float) for part in parts))
 
 
-def _each(
-    ensemble: Ensemble,
-    objective: Objective,
-    tokens: NDArray[np.integer],
-    device: torch.device,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return codes ``(members, n, latent_dim)``, reconstruction and divergence of each."""
-    parts = []
-    for start in range(0, len(tokens), _CHUNK):
-        block = np.asarray(tokens[start : start + _CHUNK], np.int64)
-        padded = np.zeros((_CHUNK, tokens.shape[1]), np.int64)
-        padded[: len(block)] = block
-        x = torch.from_numpy(padded).to(device).expand(ensemble.n_members, -1, -1)
-        with torch.no_grad():
-            mean, log_var = ensemble.encode([x])
-            error = -log_likelihood(objective, x, ensemble.decoder(mean, x))
-            found = (mean, error, gaussian_kl(mean, log_var))
-        parts.append([part[:, : len(block)].cpu().double() for part in found])
-    codes, reconstruction, divergence = (torch.cat(p, 1) for p in zip(*parts, strict=True))
-    return codes, reconstruction, divergence
+def _reader(tokens: NDArray[np.integer]) -> RowReader:
+    """Read sentences as in training: words, and what encoder and decoder see of them."""
+    words = np.asarray(tokens, np.int64)
+    return lambda rows: (words[rows], words[rows], words[rows])

@@ -1,50 +1,41 @@
-"""Training: one loop, members stacked.
+"""Training: one loop, many learners.
 
-`train` takes an array of rows, problems that index it, an architecture and a schedule, and
-returns a trained ensemble for each problem. The estimators are a thin layer over it;
-anything that trains a VAE with negative examples can use it directly.
+A `Run` takes rows, tasks that index them, a factory of learners and a schedule, and returns
+trained members for each task. It knows rows, members, batches, optimiser, schedule, precision,
+replay, checkpoints and progress; what is learned is the `Learner`'s. The VAE methods are one
+(`aloof.vae`), the deep systems they are compared with are others (`aloof.baselines`).
 """
 
+from aloof.training.batches import Batch
 from aloof.training.checkpoint import discard_checkpoints
-from aloof.training.config import LearningRateSchedule, Precision, TrainingConfig
 from aloof.training.device import resolve_device
-from aloof.training.ensemble import Ensemble
-from aloof.training.loop import FitResult, count_epochs, train
-from aloof.training.loss import log_likelihood
-from aloof.training.objective import (
-    LIKELIHOODS,
-    METHODS,
-    Likelihood,
-    Method,
-    Objective,
-)
-from aloof.training.problem import Problem
+from aloof.training.learner import Learner, LearnerFactory, Phase, Setup
 from aloof.training.progress import EpochReport, ProgressCallback, progress_bar
+from aloof.training.schedule import Precision, Schedule
 from aloof.training.seeds import Stream, derive
 from aloof.training.stack import Engine, Stack
+from aloof.training.task import Task
+from aloof.training.trainer import Run, Trained, stacks_of
 
 __all__ = [
-    "LIKELIHOODS",
-    "METHODS",
+    "Batch",
     "Engine",
-    "Ensemble",
     "EpochReport",
-    "FitResult",
-    "LearningRateSchedule",
-    "Likelihood",
-    "Method",
-    "Objective",
+    "Learner",
+    "LearnerFactory",
+    "Phase",
     "Precision",
-    "Problem",
     "ProgressCallback",
+    "Run",
+    "Schedule",
+    "Setup",
     "Stack",
     "Stream",
-    "TrainingConfig",
-    "count_epochs",
+    "Task",
+    "Trained",
     "derive",
     "discard_checkpoints",
-    "log_likelihood",
     "progress_bar",
     "resolve_device",
-    "train",
+    "stacks_of",
 ]

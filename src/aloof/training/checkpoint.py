@@ -9,19 +9,20 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from aloof.exceptions import CheckpointError, StaleCheckpointError
-from aloof.training.config import TrainingConfig
-from aloof.training.ensemble import Ensemble
-from aloof.training.problem import Problem
+from aloof.io import save_tensors, write_file
+from aloof.training.learner import Learner
+from aloof.training.schedule import Schedule
+from aloof.training.stacks import describe
+from aloof.training.task import Task
 
 __all__ = [
     "Checkpoint",
@@ -32,7 +33,7 @@ __all__ = [
     "write_checkpoint",
 ]
 
-_FORMAT = "aloof-checkpoint-1"
+_FORMAT = "aloof-checkpoint-2"
 
 
 @dataclass(frozen=True)
@@ -52,23 +53,18 @@ class Checkpoint:
 
 
 def fingerprint(
-    data: Sequence[Tensor],
-    problems: Sequence[Problem],
-    config: TrainingConfig,
-    ensemble: Ensemble,
+    data: Sequence[Tensor], tasks: Sequence[Task], schedule: Schedule, learner: Learner
 ) -> str:
-    """Return a hash of all that decides the result of a fit; `ensemble` is untrained."""
+    """Return a hash of all that decides the result of a fit; `learner` is untrained."""
     digest = hashlib.sha256()
-    digest.update(ensemble.describe().encode())
-    digest.update(repr(sorted(asdict(config).items())).encode())
-    for problem in problems:
-        digest.update(repr((problem.objective, tuple(problem.seeds))).encode())
-        for rows in (
-            problem.normal,
-            problem.anomaly,
-            problem.validation_normal,
-            problem.validation_anomaly,
-        ):
+    digest.update(describe(learner.stacks).encode())
+    digest.update(repr((type(learner).__qualname__, learner.settings())).encode())
+    digest.update(repr(sorted(asdict(schedule).items())).encode())
+    for task in tasks:
+        rest = (task.setting, task.kind, tuple(task.seeds), task.rows_per_epoch)
+        digest.update(repr(rest).encode())
+        labels = () if task.labels is None else task.labels
+        for rows in (task.rows, labels, task.extra, task.held_out, task.held_out_extra):
             digest.update(np.ascontiguousarray(rows, np.int64).tobytes())
             digest.update(b"|")
     for part in data:
@@ -79,27 +75,13 @@ def fingerprint(
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     metadata = {
         "format": _FORMAT,
         "owner": owner,
         "epoch": json.dumps(checkpoint.epoch),
     }
-    tensors = {name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, temporary, metadata)
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:  # of a full disk safetensors has its own
-        raise CheckpointError(
-            f"The checkpoint {path} cannot be written: {error}. Make room, or write elsewhere."
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    save = partial(save_tensors, tensors=checkpoint.tensors, metadata=metadata)
+    write_file(path, save, CheckpointError, sync=False, parents=True)
 
 
 def check_place(path: Path) -> None:

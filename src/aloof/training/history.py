@@ -11,11 +11,10 @@ __all__ = ["History"]
 
 
 class History:
-    """Curves ``(epochs, members)`` by name.
+    """Curves ``(epochs, members)`` by name, as the learner gives them.
 
-    ``loss`` is what was minimised, ``normal`` and ``anomaly`` its two parts,
-    ``reconstruction`` and ``kl`` (unweighted) those of the normal rows, ``validation`` the
-    loss of held-out rows where there are any. ``learning_rate`` is one value an epoch.
+    ``loss`` is what was minimised, ``validation`` the loss of held-out rows where there are
+    any. ``learning_rate`` is one value an epoch.
     """
 
     def __init__(self, curves: Mapping[str, NDArray[np.float64]] | None = None) -> None:

@@ -134,6 +134,16 @@ class Stack:
             {name: value[members].clone() for name, value in self.buffers.items()},
         )
 
+    @staticmethod
+    def joined(stacks: Sequence[Stack]) -> Stack:
+        """Return one stack of the members of several, with tensors of its own, to train."""
+        parameters, buffers = (
+            {name: torch.cat([own[name].detach() for own in parts]) for name in parts[0]}
+            for parts in zip(*[(s.parameters, s.buffers) for s in stacks], strict=True)
+        )
+        trainable = {name: value.requires_grad_() for name, value in parameters.items()}
+        return stacks[0]._with(trainable, buffers)
+
     def to(self, device: torch.device, dtype: torch.dtype) -> Stack:
         """Return a copy on `device` with floating-point tensors of `dtype`, to infer."""
         parameters, buffers = (

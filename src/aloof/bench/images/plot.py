@@ -12,7 +12,7 @@ from aloof.bench.images.paper import image_paper_figure
 from aloof.bench.images.specification import system_label
 from aloof.bench.pictures import make_figure, tidy
 from aloof.bench.statistics import moments
-from aloof.training import METHODS
+from aloof.vae import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder
-from aloof.training import Method, Objective, TrainingConfig
+from aloof.vae import Method, Objective, TrainingConfig
 
 __all__ = [
     "IMAGE_SETTINGS",
@@ -29,18 +29,18 @@ __all__ = [
 
 # What the paper's appendix says of its networks, and the size of their latent space.
 PAPER_NETWORKS: Mapping[str, Mapping[str, Any]] = {
-    "fashion-mnist": {"channels": (16, 32), "hidden": (64,), "latent_dim": 32},
+    "fashion-mnist": {"filters": (16, 32), "hidden": (64,), "latent_dim": 32},
     "mnist": {
-        "channels": (64, 128),
+        "filters": (64, 128),
         "hidden": (1024,),
         "latent_dim": 32,
         "kernel": 4,
         "slope": 0.0,
         "normalise": False,
     },
-    "cifar10": {"channels": (32, 64, 128), "hidden": (), "latent_dim": 128},
+    "cifar10": {"filters": (32, 64, 128), "hidden": (), "latent_dim": 128},
     "cats-vs-dogs": {
-        "channels": (128, 256, 512),
+        "filters": (128, 256, 512),
         "hidden": (),
         "latent_dim": 256,
         "kernel": 3,

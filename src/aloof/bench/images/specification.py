@@ -9,21 +9,31 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from aloof.baselines.images import IMAGE_METHODS, SHALLOW_METHODS
 from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.bench.images.splits import class_pairs
 from aloof.bench.specification import Count, Names, Shares, Specification, known
-from aloof.training import METHODS, Method
+from aloof.vae import METHODS, Method
 
 __all__ = [
+    "DEEP_METHODS",
     "IMAGE_SYSTEMS",
     "IMAGE_VARIANTS",
+    "SHALLOW_METHODS",
     "UNSUPERVISED",
     "ImageCase",
     "ImageSpecification",
     "system_label",
 ]
 
+# Peers by the names the paper has for them on images, and those in `aloof.baselines.BASELINES`.
+DEEP_METHODS: Mapping[str, str] = {
+    "cae": "autoencoder",
+    "deep-svdd": "deep-svdd",
+    "deep-sad": "deep-sad",
+    "classifier": "classifier",
+    "ss-dgm": "ss-dgm",
+}
+SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
 _HYBRIDS = tuple(f"{name}-hybrid" for name in SHALLOW_METHODS)
 
 # Ill-trained: pre-trained for ten epochs, as in the paper's appendix. Without labelled
@@ -32,7 +42,7 @@ _ILL, _ILL_EPOCHS = "deep-sad-ill", 10
 
 IMAGE_SYSTEMS: tuple[str, ...] = (
     *METHODS,
-    *IMAGE_METHODS,
+    *DEEP_METHODS,
     _ILL,
     *SHALLOW_METHODS,
     *_HYBRIDS,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from aloof.bench.tables import Grid, Line
 from aloof.exceptions import ExperimentError
 from aloof.images import ImageDataset, load_image_dataset
 from aloof.report import save_figure
-from aloof.training import METHODS
+from aloof.vae import METHODS, Method
 
 __all__ = ["ImageStudy", "make_images", "plan_chunks"]
 
@@ -128,7 +128,7 @@ class ImageStudy(Study[ImageCase]):
         """Return our methods' settings and the digest of the data."""
         settings = {
             f"{method}, hidden anomalies" if polluted else method: asdict(
-                self.spec.setting(method, polluted=polluted)
+                self.spec.setting(cast(Method, method), polluted=polluted)
             )
             for polluted in sorted({gamma_p > 0 for gamma_p in self.spec.gamma_p})
             for method in METHODS

@@ -10,33 +10,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from aloof.baselines.images import (
-    SHALLOW_METHODS,
-    FittedImages,
-    ImageMethod,
-    ImageProblem,
-    ImageSchedule,
-    ShallowMethod,
-    fit_image_baselines,
-    hybrid_scores,
-    raw_scores,
-)
+from aloof.baselines import BASELINES, Baseline, CodeDetectors, DeepBaseline, Fitted
 from aloof.bench.images.settings import PAPER_NETWORKS, ImageSetting, image_architecture
-from aloof.bench.images.specification import IMAGE_VARIANTS, ImageCase, ImageSpecification
+from aloof.bench.images.specification import (
+    DEEP_METHODS,
+    IMAGE_VARIANTS,
+    SHALLOW_METHODS,
+    ImageCase,
+    ImageSpecification,
+)
 from aloof.bench.images.splits import ImageSplit
 from aloof.images import ImageDataset
+from aloof.labels import ANOMALY, NORMAL
+from aloof.problem import Problem
 from aloof.scoring import Scorer
-from aloof.training import (
-    METHODS,
-    Method,
-    Precision,
-    Problem,
-    ProgressCallback,
-    Stream,
-    TrainingConfig,
-    derive,
-    train,
-)
+from aloof.training import Precision, ProgressCallback, Stream, derive
+from aloof.vae import METHODS, Method, TrainingConfig, VAEProblem, train
 
 __all__ = ["ImageScores", "configuration", "family", "fit_cases"]
 
@@ -62,7 +51,7 @@ def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
     if case.method in SHALLOW_METHODS:
         return {}  # one detector, and nothing to train
     found = {"network": PAPER_NETWORKS[spec.dataset], "members": spec.members}
-    if case.method not in METHODS:
+    if case.method not in METHODS:  # other numbers in `_deep` are another revision
         epochs = spec.pretrain_epochs(case.method)
         return {**found, "max_epochs": spec.baseline_epochs, "pretrain_epochs": epochs}
     setting = _setting(spec, case)
@@ -70,7 +59,7 @@ def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
     del training["precision"]  # follows the device
     return {
         **found,
-        "objective": setting.objective(case.method),
+        "objective": setting.objective(cast(Method, case.method)),
         "training": training,
     }
 
@@ -95,26 +84,37 @@ def fit_cases(
         pairs = zip(cases, splits, strict=True)
         return [_shallow(case, split, data) for case, split in pairs]
     problems = [
-        ImageProblem(split.normal, _seeds(case, spec.members), split.anomaly)
+        Problem(normal=split.normal, anomaly=split.anomaly, seeds=_seeds(case, spec.members))
         for case, split in zip(cases, splits, strict=True)
     ]
-    fitted = fit_image_baselines(
-        torch.from_numpy(data.train),
-        problems,
-        cast(ImageMethod, name.removesuffix("-ill")),
-        network=PAPER_NETWORKS[spec.dataset],
-        schedule=ImageSchedule(
-            max_epochs=spec.baseline_epochs,
-            pretrain_epochs=spec.pretrain_epochs(name),
-            precision=_precision(device),
-        ),
-        device=device,
-        on_epoch=on_epoch,
-    )
+    baseline = _deep(spec, name).set_params(device=str(device), precision=_precision(device))
+    fitted = baseline.fit_problems(torch.from_numpy(data.train), problems, on_epoch=on_epoch)
     return [
         _hybrid(case, split, data, own) if case.method.endswith("-hybrid") else own.score
         for case, split, own in zip(cases, splits, fitted, strict=True)
     ]
+
+
+def _deep(spec: ImageSpecification, name: str) -> DeepBaseline:
+    """Return a deep peer of a family, with the numbers that Ruff et al. published."""
+    peer = DEEP_METHODS[name.removesuffix("-ill")]
+    epochs = {"max_epochs": spec.baseline_epochs}
+    numbers: dict[str, Any] = {"learning_rate": 1e-4, "weight_decay": 5e-7}
+    if peer == "autoencoder":
+        numbers["weight_decay"] = 5e-4
+    elif peer != "classifier":
+        epochs["pretrain_epochs"] = spec.pretrain_epochs(name)
+    if peer == "ss-dgm":
+        numbers["beta_kl"] = 0.05
+    images = PAPER_NETWORKS[spec.dataset]
+    return cast(DeepBaseline, BASELINES[peer](images=images, **epochs, **numbers))
+
+
+def _detector(case: ImageCase) -> Baseline:
+    """Return a shallow peer; what grows with the square of the rows learns from 2,000."""
+    name = case.method.removesuffix("-hybrid")
+    limit = {} if name == "iforest" else {"max_rows": 2000}
+    return BASELINES[name](random_state=_seeds(case, 1)[0], **limit)
 
 
 def _fit_ours(
@@ -127,7 +127,7 @@ def _fit_ours(
 ) -> list[ImageScores]:
     pixels = torch.from_numpy(data.train)
     problems = [
-        Problem(
+        VAEProblem(
             normal=split.normal,
             anomaly=split.anomaly,
             seeds=_seeds(case, spec.members),
@@ -160,7 +160,7 @@ def _fit_ours(
     return [found[i] for i in range(len(cases))]
 
 
-def _ours(ensemble: Any, problem: Problem, device: torch.device) -> ImageScores:
+def _ours(ensemble: Any, problem: VAEProblem, device: torch.device) -> ImageScores:
     def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
         scorer = Scorer(ensemble, problem.objective, device=device, dtype=torch.float32)
         return -scorer.member_scores(
@@ -172,23 +172,27 @@ def _ours(ensemble: Any, problem: Problem, device: torch.device) -> ImageScores:
 
 def _shallow(case: ImageCase, split: ImageSplit, data: ImageDataset) -> ImageScores:
     def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-        normal, anomaly = data.train[split.normal], data.train[split.anomaly]
-        method = cast(ShallowMethod, case.method)
-        return raw_scores(method, normal, anomaly, images, seed=_seeds(case, 1)[0])[None]
+        return _detector(case).fit(*_rows(split, data)).anomaly_score(images)[None]
 
     return scores
 
 
 def _hybrid(
-    case: ImageCase, split: ImageSplit, data: ImageDataset, autoencoder: FittedImages
+    case: ImageCase, split: ImageSplit, data: ImageDataset, autoencoder: Fitted
 ) -> ImageScores:
     def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-        normal, anomaly = data.train[split.normal], data.train[split.anomaly]
-        method = cast(ShallowMethod, case.method.removesuffix("-hybrid"))
         seed = _seeds(case, 1)[0]
-        return hybrid_scores(method, autoencoder, normal, anomaly, images, seed=seed)
+        detectors = CodeDetectors(_detector(case), autoencoder, *_rows(split, data), seed)
+        return detectors.score(images)
 
     return scores
+
+
+def _rows(split: ImageSplit, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the training images of a split, and their labels."""
+    rows = np.concatenate([split.normal, split.anomaly])
+    labels = np.repeat([NORMAL, ANOMALY], [len(split.normal), len(split.anomaly)])
+    return data.train[rows], labels
 
 
 def _precision(device: torch.device) -> Precision:

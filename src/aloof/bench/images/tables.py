@@ -9,10 +9,10 @@ import numpy as np
 
 from aloof.bench.images.paper import image_paper_figure
 from aloof.bench.images.specification import system_label
-from aloof.bench.methods import TITLES
 from aloof.bench.records import grouped
 from aloof.bench.statistics import NOTE, moments, paired
 from aloof.bench.tables import Grid, Line
+from aloof.vae import METHODS
 
 __all__ = ["csv_lines", "image_grids"]
 
@@ -125,7 +125,7 @@ def _t_tests(
 ) -> Grid | None:
     """Compare our methods with Deep SAD on the problems that both were run on."""
     rows = []
-    for method in TITLES:
+    for method in METHODS:
         cells = []
         for condition in conditions:
             own, peer = (

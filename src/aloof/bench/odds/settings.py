@@ -89,7 +89,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
         "likelihood": "squared-error",
         "max_grad_norm": 10.0,
         "trim": 0.0,
-        "references": 0,
+        "aggregate_prior": 0,
         "patience": None,
     }
     if method != "vae":
@@ -103,7 +103,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
             "separate_encoder": False,
         }
     if "dp" in method:
-        chosen |= {"alpha": row.alpha, "lean": False}
+        chosen |= {"alpha": row.alpha, "direction_penalty": False}
     if "mml" in method:
         chosen |= {"beta_cubo": row.beta_cubo, "repulsion": "exp", "n_samples": 1}
     return chosen

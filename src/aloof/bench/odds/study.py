@@ -17,7 +17,7 @@ from aloof.bench.odds.specification import OddsSpecification, System
 from aloof.bench.odds.summary import summarise
 from aloof.bench.odds.systems import Trial, measure
 from aloof.bench.odds.tables import csv_lines, make_grids
-from aloof.bench.records import Record, write_text
+from aloof.bench.records import Record
 from aloof.bench.revisions import revision
 from aloof.bench.splits import (
     Split,
@@ -30,6 +30,7 @@ from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
 from aloof.datasets import Table, load_odds
 from aloof.exceptions import ExperimentError
+from aloof.io import write_file
 from aloof.report import save_figure
 
 __all__ = ["Case", "OddsStudy", "Place", "make_odds"]
@@ -200,7 +201,7 @@ class OddsStudy(Study[Case]):
             entry = {"dataset": name, "data_sha256": sha256, **split_record(split)}
             entries[tuple(entry[key] for key in _SPLIT_KEYS)] = entry
         lines = ",\n".join(json.dumps(entry) for entry in entries.values())
-        write_text(path, f"[\n{lines}\n]\n")
+        write_file(path, f"[\n{lines}\n]\n", ExperimentError)
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC, average precision, comparisons and times for each condition."""

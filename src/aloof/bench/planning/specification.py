@@ -18,7 +18,7 @@ from aloof.bench.specification import (
     several,
 )
 from aloof.planning import NetworkConfig
-from aloof.training import METHODS
+from aloof.vae import METHODS
 
 __all__ = ["UNIFORM", "PlanningSpecification", "Sampler"]
 
@@ -67,7 +67,7 @@ class PlanningSpecification(Specification):
         Of the worlds; see `make_worlds`.
     mirror
         Whether to learn from the worlds' mirror images too; see `mirrored`.
-    max_epochs, hidden, dropout, latent_dim, channels
+    max_epochs, hidden, dropout, latent_dim, filters
         Of the training; see `NetworkConfig`.
     learned
         Share of learned states a planner gets; the rest is uniform.
@@ -91,7 +91,7 @@ class PlanningSpecification(Specification):
     hidden: _Widths = (512, 512)
     dropout: Share = 0.5
     latent_dim: Count = 256
-    channels: _Widths = ()
+    filters: _Widths = ()
     learned: _Part = 0.5
     accept: _Part = 0.95
     n_states: Count = 128
@@ -107,4 +107,4 @@ class PlanningSpecification(Specification):
     @property
     def networks(self) -> NetworkConfig:
         """Their sizes."""
-        return NetworkConfig(self.hidden, self.dropout, self.latent_dim, self.channels)
+        return NetworkConfig(self.hidden, self.dropout, self.latent_dim, self.filters)

@@ -11,7 +11,8 @@ from aloof.bench.methods import OURS, check_overrides, resolve_methods
 from aloof.bench.specification import Count, Names, Share, Specification, known
 from aloof.bench.text.corpus import DIRECTIONS
 from aloof.text import DEFAULT_EMBEDDER, SentenceNetworks
-from aloof.training import METHODS, Method, Objective, Precision, TrainingConfig
+from aloof.training import Precision
+from aloof.vae import METHODS, Method, Objective, TrainingConfig
 
 __all__ = ["FEATURES", "TextSpecification"]
 

@@ -98,7 +98,7 @@ class TextStudy(Study[TextCase]):
                 "training": self.spec.config,
             }
         else:
-            own = detector(self.spec, case.method, run).get_params(deep=False)
+            own = detector(self.spec, case.method, run)
             config = {"components": self.spec.components, "detector": own}
         return Identity(
             config,

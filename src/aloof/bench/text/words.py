@@ -19,19 +19,12 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from aloof.bench.text.corpus import DIRECTIONS, Corpus, TextRun, make_runs
 from aloof.bench.text.specification import TextSpecification
 from aloof.text import SentenceScores, score_sentences, train_sentences
-from aloof.training import (
-    FitResult,
-    Objective,
-    Problem,
-    ProgressCallback,
-    Stream,
-    derive,
-    resolve_device,
-)
+from aloof.training import ProgressCallback, Stream, derive, resolve_device
+from aloof.vae import FitResult, Objective, VAEProblem
 
 __all__ = ["figures", "train_words", "tune_words", "word_runs", "word_scores"]
 
-_EVERY = 5  # every so many normal training rows, to measure how codes lean
+_EVERY = 5  # every so many normal training rows, to measure how codes spread
 
 
 def word_runs(spec: TextSpecification, corpus: Corpus) -> list[TextRun]:
@@ -67,7 +60,7 @@ def train_words(
     objectives, runs, normal, anomaly
         One of each for each result: what is minimised, and which rows of which run.
     device, checkpoint, on_epoch
-        As in `aloof.training.train`.
+        As in `aloof.vae.train`.
     """
     if not runs:
         return []
@@ -75,7 +68,7 @@ def train_words(
     size = len(runs[0].corpus.tokens)
     first = {id(run): size * number for number, run in enumerate(distinct)}
     problems = [
-        Problem(
+        VAEProblem(
             normal=first[id(run)] + own_normal,
             anomaly=first[id(run)] + own_anomaly,
             seeds=[
@@ -121,10 +114,10 @@ def word_scores(
 def figures(scores: SentenceScores, labels: NDArray[np.bool_]) -> dict[str, float]:
     """Return how well scores and their parts find anomalies."""
     return {
-        "auroc": float(roc_auc_score(labels, scores.total + scores.lean)),
-        "average_precision": float(average_precision_score(labels, scores.total + scores.lean)),
-        "auroc_objective": float(roc_auc_score(labels, scores.total)),
-        "auroc_lean": float(roc_auc_score(labels, scores.lean)),
+        "auroc": float(roc_auc_score(labels, scores.total)),
+        "average_precision": float(average_precision_score(labels, scores.total)),
+        "auroc_objective": float(roc_auc_score(labels, scores.total - scores.penalty)),
+        "auroc_penalty": float(roc_auc_score(labels, scores.penalty)),
         "auroc_reconstruction": float(roc_auc_score(labels, scores.reconstruction)),
         "auroc_divergence": float(roc_auc_score(labels, scores.divergence)),
     }
@@ -152,7 +145,7 @@ def tune_words(
     corpus
         The sentences.
     device, on_epoch
-        As in `aloof.training.train`.
+        As in `aloof.vae.train`.
     """
     settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     # Of all numbers, only the weight of the divergence means something to the plain VAE.

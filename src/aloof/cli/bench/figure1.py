@@ -10,12 +10,12 @@ import typer
 
 from aloof.bench.figure1 import latent_spaces
 from aloof.bench.odds.settings import SETTINGS
-from aloof.bench.records import write_text
 from aloof.bench.specification import did_you_mean
 from aloof.bench.workers import Event
 from aloof.cli.bench.command import Device
 from aloof.cli.bench.progress import running
 from aloof.exceptions import ExperimentError
+from aloof.io import write_file
 from aloof.report import latent_map, save_figure
 from aloof.training import EpochReport
 
@@ -51,7 +51,9 @@ def figure1(
         raise ExperimentError(
             f"{out} cannot be written to: {error.strerror or error}."
         ) from error
-    write_text(out / "figure1.json", json.dumps(spaces.record, indent=2) + "\n")
+    write_file(
+        out / "figure1.json", json.dumps(spaces.record, indent=2) + "\n", ExperimentError
+    )
     for title, auroc in spaces.record["auroc"].items():
         typer.echo(f"{title}: AUROC {100 * auroc:.1f} %")
     typer.echo(out / "figure1.png")

@@ -8,6 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from aloof.networks._compiling import constant
 from aloof.networks._kernels.axes import inside_out
 from aloof.networks._kernels.convolution import convolve, convolve_weight
 
@@ -114,7 +115,7 @@ class Filters:
         return whole.view(members, n_out // 4, n_in, self.size, self.size)
 
 
-@torch.compiler.assume_constant_result
+@constant
 def _folding(size: int, kernel: int, pad: int, device: torch.device) -> Tensor:
     """Return which weights of a filter are added up in each corner and tap.
 

@@ -1,0 +1,117 @@
+"""Train VAEs: problems in, ensembles out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.networks import Architecture
+from aloof.training import ProgressCallback, Run, stacks_of
+from aloof.vae.config import TrainingConfig
+from aloof.vae.ensemble import Ensemble
+from aloof.vae.learner import VAELearner
+from aloof.vae.problem import VAEProblem
+from aloof.vae.warmup import share_warmups
+
+__all__ = ["FitResult", "count_epochs", "train"]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A trained problem.
+
+    Attributes
+    ----------
+    ensemble
+        Its members.
+    history
+        Curves ``(epochs, members)`` by name; see `VAELearner.summary`.
+    best_epoch
+        The epoch each member's state is from, counted from 1.
+    """
+
+    ensemble: Ensemble
+    history: dict[str, NDArray[np.float64]]
+    best_epoch: NDArray[np.int64]
+
+
+def train(
+    data: Sequence[Tensor],
+    problems: Sequence[VAEProblem],
+    architecture: Architecture,
+    config: TrainingConfig,
+    *,
+    device: torch.device,
+    checkpoint: Path | None = None,
+    on_epoch: ProgressCallback | None = None,
+) -> list[FitResult]:
+    """Train every member of every problem.
+
+    Problems whose batches have the same shape are trained as one stack. A member's result
+    does not depend on what it is stacked with: it is that of the member trained alone, up
+    to floating-point rounding. Problems that differ only in what anomalies teach share one
+    warm-up.
+
+    Parameters
+    ----------
+    data
+        The rows all problems index, ``(n, ...)``, and their context, if any.
+    problems
+        What to learn.
+    architecture
+        What makes a member's networks.
+    config
+        The schedule.
+    device
+        Where to compute.
+    checkpoint
+        File to keep the state in; if it holds the state of this very fit, that fit is
+        continued. Further stacks add a number to the name. The files are left behind, so
+        that a run of several calls can be resumed; see `aloof.training.discard_checkpoints`.
+    on_epoch
+        Called after each epoch.
+
+    Returns
+    -------
+    One result for each problem, in order.
+    """
+    run = Run(
+        data,
+        device=device,
+        checkpoint=checkpoint,
+        n_epochs=count_epochs(problems, config),
+        on_epoch=on_epoch,
+    )
+    warmups = share_warmups(problems, config)
+    warmup = replace(config, max_epochs=config.warmup_epochs, warmup_epochs=0)
+    begun = run.train(
+        [problem.task() for problem in warmups.problems],
+        partial(VAELearner, architecture, warmup),
+        warmup.schedule,
+        keep_state=True,
+    )
+    trained = run.train(
+        [problem.task() for problem in problems],
+        partial(VAELearner, architecture, config),
+        config.schedule,
+        start=[None if number is None else begun[number].state for number in warmups.of],
+        first_epoch=config.warmup_epochs,
+    )
+    return [FitResult(each.members, each.history, each.best_epoch) for each in trained]
+
+
+def count_epochs(problems: Sequence[VAEProblem], config: TrainingConfig) -> int:
+    """Return the epochs that `train` will report, over all stacks."""
+    warmups = share_warmups(problems, config)
+    first = stacks_of([p.task() for p in warmups.problems], config.batch_size)
+    begun = [number is not None for number in warmups.of]
+    stacks = stacks_of([p.task() for p in problems], config.batch_size, begun)
+    n_begun = sum(begun[numbers[0]] for numbers in stacks)
+    return len(stacks) * config.max_epochs + (len(first) - n_begun) * config.warmup_epochs

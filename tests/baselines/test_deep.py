@@ -1,0 +1,266 @@
+"""Laws of all deep baselines, on rows of numbers and on images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from aloof.baselines import BASELINES, DeepBaseline, Hybrid
+from aloof.exceptions import DivergenceError, LabelError, StaleCheckpointError
+from aloof.problem import Problem
+from aloof.training import Stack
+
+# One name for each learner; hybrids have the autoencoder's.
+LEARNERS = [
+    "autoencoder",
+    "classifier",
+    "deep-sad",
+    "deep-svdd",
+    "deep-svdd-soft",
+    "devnet",
+    "ss-dgm",
+]
+REQUIRED = ["classifier", "devnet", "ss-dgm"]
+PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2}
+
+
+@pytest.fixture(scope="module", params=["numbers", "images"])
+def rows(request, visible, visible_images):
+    return visible if request.param == "numbers" else visible_images
+
+
+def test_every_deep_baseline_is_tested_here():
+    made = {name: factory() for name, factory in BASELINES.items()}
+    classes = {type(m) for m in made.values() if isinstance(m, DeepBaseline)} - {Hybrid}
+    assert classes == {type(made[name]) for name in LEARNERS}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_member_equals_the_model_trained_alone(fit_problems, rows, name):
+    """Whatever it is stacked with: members of its problem, and of others of other sizes.
+
+    In float64, so that it is seen whether rounding is all the difference.
+    """
+    exact = rows.X / 255.0 if rows.X.dtype == np.uint8 else rows.X
+    rows = rows._replace(X=exact)
+    one = rows.problem((5, 7))
+    fewer = replace(one, normal=one.normal[:-1], seeds=(3, 5))
+    other = replace(one, normal=one.normal[20:], anomaly=one.anomaly[:5], seeds=(4,))
+    options = {"max_epochs": 11} if name == "deep-svdd-soft" else {}
+    together = fit_problems(name, rows, [one, other, fewer], **options)
+    (alone,) = fit_problems(name, rows, [replace(fewer, seeds=(5,))], **options)
+    np.testing.assert_allclose(
+        together[2].score(rows.X_test)[1], alone.score(rows.X_test)[0], rtol=1e-6, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        together[2].history["loss"][:, 1], alone.history["loss"][:, 0], rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_seeds_decide_everything(fit_problems, rows, name):
+    problem = rows.problem((0, 1))
+    (first,), (second,) = (fit_problems(name, rows, [problem]) for _ in range(2))
+    scores = first.score(rows.X_test)
+    np.testing.assert_array_equal(scores, second.score(rows.X_test))
+    assert scores.shape == (2, len(rows.X_test))
+    assert scores.dtype == np.float64
+    assert not np.allclose(scores[0], scores[1])
+
+
+@pytest.mark.parametrize("name", ["autoencoder", "deep-sad", "classifier", "devnet"])
+def test_engines_agree(monkeypatch, fit_problems, rows, name):
+    """On a CPU convolutions are looped over and the rest is stacked; a GPU stacks all."""
+    problems = [rows.problem((0, 1))]
+    found = {}
+    for engine in ("loop", "stacked"):
+        monkeypatch.setattr(Stack, "_choose", lambda self, example, own=engine: own)
+        (found[engine],) = fit_problems(name, rows, problems)
+        assert found[engine].members.stacks["encoder"].engine == engine
+    # A bias before normalisation has no gradient but rounding, of which Adam makes whole
+    # steps; they cancel in training, and nearly so in eval mode.
+    one, other = (found[engine].score(rows.X_test) for engine in ("loop", "stacked"))
+    np.testing.assert_allclose(other, one, rtol=1e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        found["stacked"].history["loss"], found["loop"].history["loss"], rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_killed_fit_continues_to_the_same_bits(fit_problems, visible, tmp_path, name):
+    problems = [visible.problem((0, 1))]
+    epochs = {"max_epochs": 12}
+    if name in PHASES:
+        epochs["pretrain_epochs"] = 12
+    (whole,) = fit_problems(name, visible, problems, **epochs)
+    path = tmp_path / "fit.ckpt"
+    for stop in (11, 23):
+
+        def kill(report, stop=stop):
+            if report.epoch == stop:
+                raise KeyboardInterrupt
+
+        try:
+            fit_problems(name, visible, problems, checkpoint=path, on_epoch=kill, **epochs)
+        except KeyboardInterrupt:
+            assert path.exists()
+    reports = []
+    (resumed,) = fit_problems(
+        name, visible, problems, checkpoint=path, on_epoch=reports.append, **epochs
+    )
+    assert len(reports) < 12 * PHASES.get(name, 1)
+    np.testing.assert_array_equal(resumed.score(visible.X_test), whole.score(visible.X_test))
+    with pytest.raises(StaleCheckpointError):
+        fit_problems(name, visible, [visible.problem((0, 2))], checkpoint=path, **epochs)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_half_precision_trains_nearly_the_same(fit_problems, visible_images, name):
+    full, half = (
+        fit_problems(name, visible_images, [visible_images.problem()], precision=precision)[0]
+        for precision in ("float32", "bfloat16")
+    )
+    assert not np.array_equal(full.score(visible_images.X), half.score(visible_images.X))
+    np.testing.assert_allclose(half.history["loss"], full.history["loss"], rtol=0.1)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_epochs_are_reported_over_stacks_and_phases(fit_problems, visible, name):
+    reports = []
+    one = visible.problem((0, 1))
+    other = replace(one, normal=one.normal[:100], seeds=(0,))
+    fit_problems(name, visible, [one, other], on_epoch=reports.append)
+    total = 2 * 2 * PHASES.get(name, 1)
+    assert [report.epoch for report in reports] == list(range(1, total + 1))
+    assert {report.max_epochs for report in reports} == {total}
+    assert {report.n_members for report in reports} == {1, 2}
+
+
+@pytest.mark.parametrize("name", ["autoencoder", "deep-svdd", "deep-svdd-soft"])
+def test_what_learns_nothing_from_labels_is_trained_once(fit_problems, rows, name):
+    problems = [rows.problem((0, 1), 2), rows.problem((2, 3)), rows.problem((0, 1))]
+    reports = []
+    fitted = fit_problems(name, rows, problems, on_epoch=reports.append)
+    assert {report.n_members for report in reports} == {4}
+    first, other, again = (result.score(rows.X_test) for result in fitted)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", ["autoencoder", "deep-svdd", "deep-sad"])
+def test_images_of_another_kind_are_found(fit_problems, visible_images, name):
+    long = {"max_epochs": 15, "learning_rate": 1e-3}
+    if name in PHASES:
+        long |= {"pretrain_epochs": 15, "pretrain_learning_rate": 1e-3}
+    (fitted,) = fit_problems(name, visible_images, [visible_images.problem((1,))], **long)
+    assert visible_images.auroc(fitted.score(visible_images.X_test)[0]) > 0.9
+
+
+@pytest.mark.parametrize("name", ["deep-sad", "classifier", "devnet", "ss-dgm"])
+def test_labels_give_away_what_hides_among_normal_images(fit_problems, hidden_images, name):
+    long = {"max_epochs": 15, "learning_rate": 1e-3}
+    if name in PHASES:
+        long |= {"pretrain_epochs": 15, "pretrain_learning_rate": 1e-3}
+    if name in ("devnet", "ss-dgm"):  # the latter's classifier sees codes made without labels
+        long |= {"max_epochs": 40, "learning_rate": 3e-3}
+    (fitted,) = fit_problems(name, hidden_images, [hidden_images.problem()], **long)
+    assert hidden_images.auroc(fitted.score(hidden_images.X_test)[0]) > 0.8
+    (blind,) = fit_problems(
+        "deep-svdd",
+        hidden_images,
+        [hidden_images.problem()],
+        max_epochs=15,
+        pretrain_epochs=15,
+        learning_rate=1e-3,
+        pretrain_learning_rate=1e-3,
+    )
+    assert hidden_images.auroc(blind.score(hidden_images.X_test)[0]) < 0.7
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_bytes_and_numbers_are_the_same_images(fit_problems, visible_images, name):
+    problem = [visible_images.problem()]
+    (of_bytes,) = fit_problems(name, visible_images, problem)
+    numbers = visible_images._replace(X=visible_images.X.astype(np.float32) / 255)
+    (of_numbers,) = fit_problems(name, numbers, problem)
+    test = visible_images.X_test
+    np.testing.assert_allclose(
+        of_bytes.score(test), of_numbers.score(test / 255), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_fit_takes_images(visible_images):
+    on = visible_images
+    sad = BASELINES["deep-sad"](
+        max_epochs=2, pretrain_epochs=2, n_members=2, device="cpu", random_state=0
+    ).fit(on.X, on.y)
+    scores = sad.anomaly_score(on.X_test)
+    assert scores.shape == (len(on.X_test),)
+    np.testing.assert_allclose(scores, sad.fitted_.score(on.X_test).mean(0))
+
+
+def test_scores_do_not_depend_on_the_other_rows(fit_problems, rows):
+    (fitted,) = fit_problems("deep-svdd", rows, [rows.problem((0, 1))])
+    scores = fitted.score(np.concatenate([rows.X_test, rows.X]))
+    np.testing.assert_allclose(scores[:, :7], fitted.score(rows.X_test[:7]), rtol=1e-6)
+    backwards = fitted.score(rows.X_test[::-1])
+    np.testing.assert_allclose(scores[:, : len(rows.X_test)], backwards[:, ::-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_some_need_anomalies(fit_problems, rows, name):
+    with pytest.raises(LabelError, match="learns from labelled anomalies"):
+        fit_problems(name, rows, [rows.problem(n_anomalies=0)])
+
+
+def test_what_cannot_be_learned_from_is_refused(fit_problems, visible):
+    few = Problem(normal=np.arange(1), seeds=(0, 1))
+    with pytest.raises(ValueError, match="two normal rows and one seed; got 1 and 2"):
+        fit_problems("autoencoder", visible, [few])
+
+
+def test_training_that_diverges_is_said_to(fit_problems, visible):
+    with pytest.raises(DivergenceError, match="learning_rate"):
+        fit_problems("classifier", visible, [visible.problem()], learning_rate=1e30)
+
+
+@pytest.mark.parametrize("name", ["weight_decay", "pretrain_weight_decay"])
+def test_weights_decay_in_both_phases(fit_problems, visible, name):
+    def norm(decay):
+        (fitted,) = fit_problems("deep-svdd", visible, [visible.problem()], **{name: decay})
+        stack = fitted.members.stacks["encoder"]
+        return sum(p.square().sum() for p in stack.parameters.values())
+
+    assert norm(10.0) < norm(0.0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_gpu_trains_what_a_cpu_does(fit_problems, rows, name):
+    """Other random numbers, so the same to the eye: replayed, in both precisions."""
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    long = {"max_epochs": 12, "learning_rate": 1e-3}
+    losses = {
+        (device, precision): fit_problems(
+            name,
+            rows,
+            [rows.problem((0, 1, 2))],
+            device=device,
+            precision=precision,
+            **long,
+        )[0]
+        .history["loss"][-1]
+        .mean()
+        for device, precision in (
+            ("cpu", "float32"),
+            ("cuda", "float32"),
+            ("cuda", "bfloat16"),
+        )
+    }
+    expected = losses["cpu", "float32"]
+    for found in losses.values():
+        assert abs(found - expected) < 0.3 * abs(expected) + 0.05

@@ -1,0 +1,124 @@
+"""A file is written whole or not at all, whatever writes it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from aloof.exceptions import CheckpointError, DatasetError
+from aloof.io import parse_tensors, replacing, save_tensors, write_file, writing
+
+
+@pytest.mark.parametrize(
+    "content", ["Zürich", "Zürich".encode(), lambda path: path.write_text("Zürich", "utf-8")]
+)
+def test_text_bytes_and_writers(content: Any, tmp_path: Path) -> None:
+    target = tmp_path / "a" / "file"
+    with pytest.raises(DatasetError, match=r"a/file cannot be written: No such file"):
+        write_file(target, content, DatasetError)
+    write_file(target, content, DatasetError, parents=True)
+    write_file(target, content, DatasetError, sync=False)  # in place of the first
+    assert target.read_text("utf-8") == "Zürich"
+    assert os.listdir(target.parent) == ["file"]
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_the_old_content(
+    failure: BaseException, tmp_path: Path
+) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise failure
+
+    expected = DatasetError if isinstance(failure, OSError) else KeyboardInterrupt
+    with pytest.raises(expected) as caught:
+        write_file(target, fail, DatasetError, advice="Buy a disk.")
+    if isinstance(failure, OSError):
+        assert str(caught.value) == f"{target} cannot be written: No space left. Buy a disk."
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_write_that_is_killed_leaves_the_old_content(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    script = """
+import os, sys
+from pathlib import Path
+from aloof.exceptions import DatasetError
+from aloof.io import write_file
+
+def die(path):
+    path.write_text("half")
+    os._exit(9)
+
+write_file(Path(sys.argv[1]), die, DatasetError)
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(target)])
+    assert done.returncode == 9
+    assert target.read_text() == "old"
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    with replacing(target, DatasetError) as aside:
+        aside.write_text("new")
+        assert not target.exists()
+    assert target.read_text() == "new"
+    with pytest.raises(OSError, match="input"), replacing(target, DatasetError):
+        raise OSError(5, "input")  # of the block itself: not about writing
+    with pytest.raises(DatasetError, match="cannot be written"):
+        with replacing(target, DatasetError):
+            pass  # wrote nothing
+    assert target.read_text() == "new"
+
+
+def test_a_folder_appears_whole(tmp_path: Path) -> None:
+    with replacing(tmp_path / "folder", DatasetError) as aside:
+        aside.mkdir()
+        (aside / "one").write_text("1")
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["one"]
+
+    def fail() -> None:
+        with replacing(tmp_path / "other", DatasetError) as aside:
+            aside.mkdir()
+            (aside / "one").write_text("1")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_reader_that_left_is_no_fault() -> None:
+    with pytest.raises(BrokenPipeError), writing("-", DatasetError):
+        raise BrokenPipeError
+
+
+def test_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laid out in any way; a full disk is an error of the system, by whatever name."""
+    import safetensors.torch
+
+    target, tensors = tmp_path / "file", {"a": torch.arange(6.0).reshape(2, 3).T}
+    write_file(target, lambda path: save_tensors(path, tensors, {"k": "v"}), CheckpointError)
+    assert torch.equal(parse_tensors(target.read_bytes())["a"], tensors["a"])
+
+    def full(*_: Any) -> None:
+        raise safetensors.SafetensorError("No space left on device")
+
+    before = target.read_bytes()
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(CheckpointError, match=f"{target} cannot be written: No space left"):
+        write_file(target, lambda path: save_tensors(path, {}), CheckpointError)
+    assert target.read_bytes() == before
+    with pytest.raises(ValueError, match="header"):
+        parse_tensors(b"no tensors")

@@ -26,7 +26,7 @@ max_epochs = 2
 hidden = [8]
 dropout = 0.1
 latent_dim = 2
-channels = [2]
+filters = [2]
 n_states = 16
 """
 FILES = {

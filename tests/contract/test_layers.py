@@ -16,7 +16,7 @@ SOURCE = Path(aloof.__file__).parent
 
 # Each layer may import itself and those below it (above in this list).
 LAYERS = [
-    {"_version", "exceptions"},
+    {"_version", "exceptions", "suggestion"},
     {"labels", "objectives"},
     {"datasets"},
     {"networks"},

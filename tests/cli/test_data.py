@@ -8,9 +8,10 @@ from typer.testing import CliRunner, Result
 
 from aloof.cli.app import app
 
-TABLES = ["arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid"]
-IMAGES = ["cats-vs-dogs", "cifar10", "fashion-mnist", "mnist"]
-NAMES = [*TABLES, *IMAGES]
+NAMES = [
+    *("arrhythmia", "cardio", "cats-vs-dogs", "cifar10", "fashion-mnist"),
+    *("mnist", "satellite", "satimage-2", "shuttle", "thyroid"),
+]
 
 
 def data(*arguments: str) -> Result:

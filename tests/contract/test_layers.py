@@ -18,7 +18,6 @@ SOURCE = Path(aloof.__file__).parent
 LAYERS = [
     {"_version", "exceptions", "suggestion"},
     {"labels", "objectives"},
-    {"datasets"},
     {"networks"},
     {"training", "lean", "references"},
     {"scoring", "persistence", "calibration"},
@@ -27,6 +26,7 @@ LAYERS = [
     {"modelling"},
     {"text"},
     {"tabular", "images"},
+    {"datasets"},
     {"loading"},
     {"planning"},
     {"baselines"},

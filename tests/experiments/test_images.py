@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aloof.datasets import ImageDataset
 from aloof.exceptions import ExperimentError
 from aloof.experiments.image_experiment import (
     IMAGE_SYSTEMS,
@@ -25,7 +26,6 @@ from aloof.experiments.image_protocol import class_pairs, make_image_split
 from aloof.experiments.image_results import image_grids, write_image_results
 from aloof.experiments.image_settings import image_setting
 from aloof.experiments.images import plan_chunks, run_images, stored_images
-from aloof.images import ImageDataset
 
 LABELS = np.repeat(np.arange(4), [100, 120, 80, 100])
 
@@ -257,7 +257,7 @@ from pathlib import Path
 import numpy as np
 from aloof.experiments.image_experiment import make_image_experiment
 from aloof.experiments.images import run_images
-from aloof.images import ImageDataset
+from aloof.datasets import ImageDataset
 
 rng = np.random.default_rng(0)
 pixels = rng.integers(0, 255, (100, 1, 28, 28)).astype(np.uint8)

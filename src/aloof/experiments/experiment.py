@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from aloof.datasets import find_dataset, list_datasets
+from aloof.datasets import PublicTable, find_dataset, list_datasets
 from aloof.exceptions import ExperimentError
 from aloof.experiments.methods import OURS, resolve_methods, unfair_peers
 from aloof.experiments.names import did_you_mean
@@ -205,9 +205,9 @@ def _text(what: str, value: Any) -> str:
 
 def _datasets(value: Any) -> tuple[str, ...]:
     names = _names("datasets", value)
-    every = [entry.name for entry in list_datasets()]
+    every = [entry.name for entry in list_datasets(PublicTable)]
     chosen = dict.fromkeys(n for name in names for n in (every if name == "all" else [name]))
-    return tuple(find_dataset(name).name for name in chosen)
+    return tuple(find_dataset(name, PublicTable).name for name in chosen)
 
 
 def _settings(value: Any) -> tuple[str, ...]:
@@ -283,7 +283,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 _DEFAULTS: Mapping[str, Any] = {
     "name": "odds",
     "title": "The ODDS data sets",
-    "datasets": tuple(entry.name for entry in list_datasets()),
+    "datasets": tuple(entry.name for entry in list_datasets(PublicTable)),
     "methods": tuple(OURS),
     "settings": ("default",),
     "variants": (Variant(),),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from aloof.datasets import load_odds
+from aloof.datasets import PublicTable, find_dataset
 from aloof.estimators import fit_many
 from aloof.experiments.protocol import make_split, split_digest, standardise, training_rows
 from aloof.experiments.records import jsonable
@@ -64,7 +64,7 @@ def latent_spaces(
     on_epoch
         Called after each epoch.
     """
-    table = load_odds(dataset)
+    table = find_dataset(dataset, PublicTable).load()
     split = make_split(table.y, seed=seed, gamma_l=gamma_l)
     X, y = training_rows(split, table.X)
     X, X_test = standardise(X, table.X[split.test])

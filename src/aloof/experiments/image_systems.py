@@ -19,10 +19,10 @@ from aloof.baselines.images import (
     hybrid_scores,
     raw_scores,
 )
+from aloof.datasets import ImageDataset
 from aloof.experiments.image_experiment import ImageCase, ImageExperiment
 from aloof.experiments.image_protocol import ImageSplit
 from aloof.experiments.image_settings import image_architecture
-from aloof.images import ImageDataset
 from aloof.networks import PAPER_NETWORKS
 from aloof.scoring import Scorer
 from aloof.training import (

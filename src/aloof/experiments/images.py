@@ -21,12 +21,12 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from aloof.datasets import ImageDataset, PublicImages, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.experiments.image_experiment import ImageCase, ImageExperiment
 from aloof.experiments.image_protocol import ImageSplit, make_image_split
 from aloof.experiments.image_systems import family, fit_cases
 from aloof.experiments.records import append_lines, jsonable, read_records, write_text
-from aloof.images import ImageDataset, load_image_dataset
 from aloof.persistence import versions
 from aloof.training import METHODS, ProgressCallback, resolve_device
 
@@ -99,7 +99,7 @@ def run_images(
         The images; None: they are loaded by name.
     """
     place = resolve_device(device)
-    data = dataset or load_image_dataset(experiment.dataset)
+    data = dataset or find_dataset(experiment.dataset, PublicImages).load()
     cases = experiment.cases(len(data.classes))
     if not cases:
         raise ExperimentError(
@@ -154,7 +154,7 @@ def stored_images(
     experiment, folder, dataset
         As in `run_images`.
     """
-    data = dataset or load_image_dataset(experiment.dataset)
+    data = dataset or find_dataset(experiment.dataset, PublicImages).load()
     cases = experiment.cases(len(data.classes))
     found = _held(experiment, cases, folder / _RECORDS, data)
     return [found[case] for case in cases if case in found]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from aloof.datasets import Table, load_odds
+from aloof.datasets import PublicTable, Table, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.experiments.experiment import Experiment, System
 from aloof.experiments.measure import Trial
@@ -108,7 +108,7 @@ def make_plan(experiment: Experiment) -> Plan:
     Where a data set has too few anomalies for a condition, its cases are kept with the
     reason; an experiment without any feasible case is an error.
     """
-    tables = {name: load_odds(name) for name in experiment.datasets}
+    tables = {name: find_dataset(name, PublicTable).load() for name in experiment.datasets}
     splits: dict[Place, Split] = {}
     infeasible: dict[Place, str] = {}
     for name, table in tables.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aloof.datasets import cache_folder, find_dataset, load_dataset
-from aloof.exceptions import DatasetError
+from aloof.exceptions import DatasetError, MissingExtraError
 
 
 def dataset_path(name: str) -> Path:
@@ -115,6 +115,14 @@ def test_a_cache_that_cannot_be_written_is_named(
     monkeypatch.setenv("XDG_CACHE_HOME", str(folders / "file"))
     with pytest.raises(DatasetError, match=r"cannot be written to .*XDG_CACHE_HOME"):
         fetch("tiny")
+
+
+def test_without_pooch_a_download_names_the_extra(register, server, monkeypatch) -> None:
+    register(f"{server.url}/tiny.mat")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match=r"odds/tiny\.mat needs pooch.*aloof\[data\]"):
+        fetch("tiny")
+    assert server.asked == []
 
 
 def test_aloof_data_comes_first_and_nothing_is_downloaded(

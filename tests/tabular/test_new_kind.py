@@ -89,7 +89,11 @@ def test_it_works_from_the_fit_to_the_report(tmp_path: Path) -> None:
     scores = model.anomaly_score(rows)
     assert int(scores.argmax()) == 7
     reason = "`ip` comes from 250.250.250.250, an odd place"
+    rows["ip"][8] = None
     assert model.reasons(rows, 1)[7] == [reason]
+    missing = "`ip` is missing, which it never was in training"
+    assert missing in model.reasons(rows, 2)[8]
+    scores = model.anomaly_score(rows)
     model.save(tmp_path / "model")
     again = aloof.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(again.anomaly_score(rows), scores)

@@ -203,14 +203,23 @@ class Column(ABC):
         contributions, features
             Of each feature, and what was expected of it, ``(n, len(features))``.
         """
-        rows = zip(values, expected, strict=True)
-        return [f"`{self.name}` {self.reason(*row)}" for row in rows]
+        return [
+            f"`{self.name}` "
+            + (
+                missing_words(self.missing_share, self.expected_words(wanted))
+                if value is None or value != value
+                else self.reason(value, wanted)
+            )
+            for value, wanted in zip(values, expected, strict=True)
+        ]
 
     def reason(self, value: Any, expected: Any) -> str:
-        """Say why a value stands out, where `reasons` needs to know no more."""
-        if value is None:
-            return missing_words(self.missing_share)
+        """Say why a value that is there stands out."""
         return against(f"'{short(str(value))}'", None, same=True)
+
+    def expected_words(self, expected: Any) -> str:
+        """Say what was expected where a value is missing; nothing: just a value."""
+        return ""
 
     def summary(self) -> str:
         """Say what the values were in training."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aloof.tabular.columns.base import NEVER, RARE, Choice, Column, Note, Share, Values
 from aloof.tabular.columns.reading import read_text, unwrapped
-from aloof.tabular.words import against, missing_words, short
+from aloof.tabular.words import against, short
 
 __all__ = ["CategoryColumn"]
 
@@ -168,14 +168,19 @@ class CategoryColumn(Column):
 
     def reason(self, value: Any, expected: Any) -> str:
         """Say the value, and which one was expected."""
-        there, wanted = self._quoted(value), self._quoted(expected)
-        if value is None:
-            return missing_words(self.missing_share, wanted)
+        there = self.expected_words(value)
         if not self.is_known(value):
             return f"{there}, never seen in training"
         if value not in self.categories:
             return f"{there}, rare in training"
-        return against(there, wanted, same=value == expected)
+        return against(there, self.expected_words(expected), same=value == expected)
+
+    def expected_words(self, expected: Any) -> str:
+        """Say a value, in quotation marks where it is one of the table."""
+        if expected is None:
+            return ""
+        is_ours = self.boolean or expected == "rare values"
+        return str(expected) if is_ours else f"'{short(expected)}'"
 
     def summary(self) -> str:
         """Say the most frequent values, and how many there are."""
@@ -213,11 +218,6 @@ class CategoryColumn(Column):
     def _text(self, array: pa.Array) -> pa.Array:
         text = read_text(self.name, array)
         return _as_boolean(text) if self.boolean else text
-
-    def _quoted(self, value: str | None) -> str:
-        if value is None:
-            return ""
-        return value if self.boolean or value == "rare values" else f"'{short(value)}'"
 
     def _slots(self, array: pa.Array) -> NDArray[np.intp]:
         """Return the feature of each value."""

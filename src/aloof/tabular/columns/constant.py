@@ -20,7 +20,7 @@ from aloof.tabular.columns.base import (
     flag_weight,
 )
 from aloof.tabular.columns.reading import read_numbers, read_text
-from aloof.tabular.words import missing_words, short
+from aloof.tabular.words import short
 
 __all__ = ["ConstantColumn"]
 
@@ -100,8 +100,6 @@ class ConstantColumn(Column):
 
     def reason(self, value: Any, expected: Any) -> str:
         """Say the value, and which one it always was."""
-        if value is None:
-            return missing_words(self.missing_share)
         if self.value is None:
             return f"'{short(value)}', never there in training"
         return f"'{short(value)}' where it always was '{short(self.value)}' in training"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 from typing import Any, Literal
@@ -27,7 +28,7 @@ from aloof.tabular.columns.base import (
 from aloof.tabular.columns.category import CategoryColumn
 from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.reading import read_numbers
-from aloof.tabular.words import against, duration_words, missing_words, number_words
+from aloof.tabular.words import against, duration_words, number_words
 
 __all__ = ["NumberColumn"]
 
@@ -174,10 +175,7 @@ class NumberColumn(Column):
 
     def reason(self, value: Any, expected: Any) -> str:
         """Say the number, and about which one was expected."""
-        write = duration_words if self.unit == "s" else number_words
-        if np.isnan(value):
-            about = "" if np.isnan(expected) else f"about {write(expected, 2)}"
-            return missing_words(self.missing_share, about)
+        write = self._write
         exact = self.whole and not self.unit and abs(value) < 1e15
         there = f"{value:,.0f}" if exact and value == floor(value) else write(value)
         if np.isnan(expected):
@@ -186,6 +184,10 @@ class NumberColumn(Column):
             if write(value, digits) != write(expected, digits):
                 return against(there, f"about {write(expected, digits)}")
         return against(there, None, same=True)
+
+    def expected_words(self, expected: Any) -> str:
+        """Say about which number was expected."""
+        return "" if np.isnan(expected) else f"about {self._write(expected, 2)}"
 
     def summary(self) -> str:
         """Say the range and the median."""
@@ -196,6 +198,10 @@ class NumberColumn(Column):
         """Raise where the numbers are not in order."""
         if not self.low <= self.middle <= self.high:
             raise ValueError("low, middle and high must be in this order")
+
+    @property
+    def _write(self) -> Callable[..., str]:
+        return duration_words if self.unit == "s" else number_words
 
     def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = np.clip(values, -_LARGEST, _LARGEST)

@@ -25,7 +25,7 @@ from aloof.tabular.columns.base import (
 )
 from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.reading import read_text
-from aloof.tabular.words import missing_words, short
+from aloof.tabular.words import short
 from aloof.text import Components, load_embedder
 
 __all__ = ["TextColumn"]
@@ -132,8 +132,6 @@ class TextColumn(Column):
 
     def reason(self, value: Any, expected: Any) -> str:
         """Say the document."""
-        if value is None:
-            return missing_words(self.missing_share)
         return f"'{short(value)}' reads unlike what is normal"
 
     def check(self) -> None:

@@ -115,7 +115,7 @@ def test_a_text_file_has_one_document_a_line(here: Path) -> None:
             ["--text", "review", "--embedder", "no/such/model"],
             "'no/such/model' cannot be loaded",
         ),
-        (["--kind", "review=prose"], "'timestamp' or 'text'; got 'prose'"),
+        (["--kind", "review=prose"], "cannot be of the kind 'prose'. Known are category"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(

@@ -34,8 +34,8 @@ def test_list_shows_what_is_here(folder: Path) -> None:
     assert entries[1]["n_anomalies"] == 176
     shown = data("list")
     assert shown.exit_code == 0
-    for name in NAMES:
-        assert name in shown.output
+    for words in (*NAMES, "(9.6%)", "60000"):
+        assert words in shown.output
 
 
 def test_path_gets_nothing(folder: Path) -> None:

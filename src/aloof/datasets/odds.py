@@ -67,7 +67,7 @@ class PublicTable(Dataset):
     @property
     def content(self) -> str:
         """What the file holds, in a few words."""
-        return _described((self.n_rows, self.n_columns, self.n_anomalies))
+        return f"{_described(self._size)} ({self.n_anomalies / self.n_rows:.1%})"
 
     def load(self) -> Table:
         """Read the rows and labels, and check how many there are."""
@@ -78,11 +78,11 @@ class PublicTable(Dataset):
                 f"{file.path} has {len(X)} rows in X and {len(y)} labels in y; these must be "
                 "equal."
             )
-        found = _described((*X.shape, int(y.sum())))
-        if found != self.content:
+        found = (*X.shape, int(y.sum()))
+        if found != self._size:
             raise DatasetError(
-                f"{file.path} is not {self.name}: it holds {found}, where there should be "
-                f"{self.content}."
+                f"{file.path} is not {self.name}: it holds {_described(found)}, where there "
+                f"should be {_described(self._size)}."
             )
         if not file.known:
             _logger.warning(
@@ -97,6 +97,10 @@ class PublicTable(Dataset):
     def check(self) -> None:
         """Make sure that the file is there and holds what it should."""
         self.load()
+
+    @property
+    def _size(self) -> tuple[int, int, int]:
+        return self.n_rows, self.n_columns, self.n_anomalies
 
 
 def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 from typer.testing import CliRunner
 
 import aloof
 from aloof.cli.app import app
 from aloof.exceptions import CalibrationWarning, ModelError, TableError
-from aloof.report import write_report
 from aloof.tabular import TableEncoder
 from aloof.tabular.columns import Choice, Column, Note, Values, register, registry
 
@@ -97,10 +97,12 @@ def test_it_works_from_the_fit_to_the_report(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     again = aloof.load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(again.anomaly_score(rows), scores)
-    shown = CliRunner().invoke(app, ["info", str(tmp_path / "model"), "--json"])
+    folder, data, report = (str(tmp_path / n) for n in ("model", "rows.csv", "report.html"))
+    shown = CliRunner().invoke(app, ["info", folder, "--json"])
     assert json.loads(shown.stdout)["columns"][0]["values"].startswith("from 10.0.")
-    write_report(again, rows, tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text(encoding="utf8")
+    write_csv(pa.table(rows), data)
+    CliRunner().invoke(app, ["report", folder, data, "--out", report])
+    page = Path(report).read_text(encoding="utf8")
     assert "address" in page
     assert "an odd place" in page
 

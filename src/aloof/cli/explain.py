@@ -151,7 +151,7 @@ def _described(model: TableModel, found: _Highest, n_reasons: int) -> list[dict[
         for i in range(len(found.scores))
     ]
     for column in model.encoder.columns:
-        if column.kind == "text":
+        if column.reads_text:
             _add_passages(rows, column.name, model.passages(table, column.name, n_reasons))
     return rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -14,8 +13,6 @@ from aloof.cli.images import describe_images
 from aloof.cli.options import Json, Model
 from aloof.persistence import read_model
 from aloof.tabular import TableModel
-from aloof.tabular.columns import CategoryColumn, ConstantColumn, NumberColumn, TimestampColumn
-from aloof.tabular.words import number_words
 
 __all__ = ["info"]
 
@@ -71,9 +68,9 @@ def _facts(model: TableModel, versions: dict[str, str]) -> dict[str, Any]:
             {
                 "name": column.name,
                 "kind": column.kind,
-                "values": _values(column),
+                "values": column.summary(),
                 "missing_share": column.missing_share,
-                "features": len(column.parts),
+                "features": len(column.features),
             }
             for column in model.encoder.columns
         ],
@@ -81,30 +78,6 @@ def _facts(model: TableModel, versions: dict[str, str]) -> dict[str, Any]:
         "training": model.training,
         "versions": versions,
     }
-
-
-def _values(column: Any) -> str:
-    match column:
-        case NumberColumn():
-            low, middle, high = map(number_words, (column.low, column.middle, column.high))
-            return f"{low} to {high}, median {middle}" + (" s" if column.unit else "")
-        case CategoryColumn():
-            shown = ", ".join(column.categories[:3])
-            n = len(column.categories) + len(column.rare)
-            more = "" if column.complete else "more than "
-            return shown if n <= 3 else f"{shown}, ... ({more}{n:,} values)"
-        case TimestampColumn():
-            return _period(column)
-        case ConstantColumn():
-            return "nothing" if column.value is None else f"always {column.value}"
-    return ""
-
-
-def _period(column: TimestampColumn) -> str:
-    if not column.position:
-        return "times of day"
-    low, high = (np.datetime64(int(at), "s") for at in (column.low, column.high))
-    return f"{str(low)[:10]} to {str(high)[:10]}"
 
 
 def _rows(training: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
-"""Images: folders, archives and public sets in, as bytes; models of them."""
+"""Images: folders and archives in, as bytes; models of them."""
 
-from aloof.images.benchmarks import ImageDataset, load_image_dataset
 from aloof.images.decoding import decode
 from aloof.images.fitting import fit_images
 from aloof.images.folders import Collection, Skipped, open_images
@@ -10,7 +9,6 @@ from aloof.images.reading import ImageSet, read_images
 
 __all__ = [
     "Collection",
-    "ImageDataset",
     "ImageExplanation",
     "ImageModel",
     "ImageScores",
@@ -18,7 +16,6 @@ __all__ = [
     "Skipped",
     "decode",
     "fit_images",
-    "load_image_dataset",
     "open_images",
     "read_idx",
     "read_images",

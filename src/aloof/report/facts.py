@@ -114,7 +114,7 @@ def model_facts(model: TableModel) -> dict[str, Any]:
             f"KL divergence {detector.beta_kl:g}",
         ),
     ]
-    features = [len(column.parts) for column in model.encoder.columns]
+    features = [len(column.features) for column in model.encoder.columns]
     dropped = [(name, f"left out: it {why}") for name, why in model.encoder.dropped.items()]
     named = [(model.label, "the labels"), (model.id, "names the rows")]
     named += [(name, "left out on request") for name in model.drop]

@@ -18,10 +18,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from aloof.exceptions import TableError
+from aloof.suggestion import closest
 from aloof.tabular.delimited import Delimited
 from aloof.tabular.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
 from aloof.tabular.lines import TEXT, Lines
-from aloof.tabular.names import check_names, closest
+from aloof.tabular.names import check_names
 
 __all__ = ["Source", "joined_table", "open_source"]
 

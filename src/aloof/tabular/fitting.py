@@ -16,7 +16,6 @@ from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.modelling import check_choices, fit_detector, hold_out
-from aloof.tabular.columns import Kind
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.files import Source, open_source
 from aloof.tabular.frames import to_table
@@ -39,7 +38,7 @@ def fit(
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, str] | None = None,
     text: str | Sequence[str] = (),
     embedder: str = DEFAULT_EMBEDDER,
     members: int = 5,
@@ -177,7 +176,7 @@ def _gathered(
 
 
 def _only_text(encoder: TableEncoder) -> bool:
-    return {column.kind for column in encoder.columns if column.varies} == {"text"}
+    return {column.reads_text for column in encoder.columns if column.varies} == {True}
 
 
 def _long(n_documents: int, given: Mapping[str, Any]) -> dict[str, int]:

@@ -154,7 +154,7 @@ class TableModel(Model):
         top
             How many passages at most.
         """
-        texts = [own.name for own in self.encoder.columns if own.kind == "text"]
+        texts = [own.name for own in self.encoder.columns if own.reads_text]
         if column not in texts:
             have = f"It reads {', '.join(map(repr, texts))}." if texts else "It reads none."
             raise TableError(f"The model does not read column {column!r} as text. {have}")

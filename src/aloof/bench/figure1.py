@@ -13,7 +13,7 @@ from aloof.bench.identity import jsonable
 from aloof.bench.methods import title_of
 from aloof.bench.odds.settings import Setting, build
 from aloof.bench.provenance import provenance
-from aloof.bench.splits import make_split, split_digest, standardise, training_rows
+from aloof.bench.splits import make_split, standardise, training_rows
 from aloof.datasets import PublicTable, find_dataset
 from aloof.estimators import fit_many
 from aloof.training import ProgressCallback
@@ -86,7 +86,7 @@ def latent_spaces(
         "setting": setting,
         "gamma_l": gamma_l,
         "seed": seed,
-        "split_sha256": split_digest(split),
+        "split_sha256": split.sha256,
         "auroc": aurocs,
         "config": {title: detector.get_params() for title, detector in detectors.items()},
         **provenance(),

@@ -22,19 +22,10 @@ RENAMED: Mapping[str, str] = {
     "references": "aggregate_prior",
 }
 
-# Where, how fast and how loudly something runs is not what it computes, and neither is what is
-# done to rows that are standardised already.
-_NO_CONFIG = frozenset(
-    [
-        "checkpoint",
-        "compile",
-        "device",
-        "engine",
-        "random_state",
-        "standardize",
-        "verbose",
-    ]
-)
+# Where, how fast and how loudly something runs is not what it computes.
+_NO_CONFIG = frozenset(["checkpoint", "compile", "device", "engine", "random_state", "verbose"])
+# Of an estimator: what is done to images, or to rows that are standardised already.
+_NO_PARAMETER = frozenset(["filters", "standardize"])
 
 
 @dataclass(frozen=True)
@@ -66,8 +57,7 @@ class Identity:
             return False
         if "config" not in record:
             return True
-        stored = _counting(record["config"])
-        return _same(stored, _resolve(self.config), _defaults(self.config))
+        return _same(_resolve(record["config"]), _resolve(self.config), _defaults(self.config))
 
 
 def jsonable(value: Any) -> Any:
@@ -91,15 +81,17 @@ def _resolve(config: Any) -> dict[str, Any]:
     """Return a configuration as a record has it."""
     if hasattr(config, "get_params"):
         config = config.get_params(deep=False)
-    return _counting(jsonable(config))
+    return _counting(jsonable(config), _NO_CONFIG | _NO_PARAMETER)
 
 
-def _counting(config: Mapping[str, Any]) -> dict[str, Any]:
+def _counting(config: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
     """Return the options that results depend on, by the names they have now."""
     return {
-        RENAMED.get(key, key): _counting(value) if isinstance(value, Mapping) else value
+        RENAMED.get(key, key): _counting(value, _NO_CONFIG)
+        if isinstance(value, Mapping)
+        else value
         for key, value in config.items()
-        if key not in _NO_CONFIG
+        if key not in left_out
     }
 
 

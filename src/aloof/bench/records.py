@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aloof.bench.identity import jsonable
 from aloof.exceptions import ExperimentError
 
-__all__ = ["Record", "append_records", "latest", "read_records"]
+__all__ = ["Record", "append_records", "good", "grouped", "latest", "read_records"]
 
 _C = TypeVar("_C")
 Record = Mapping[str, Any]
@@ -78,12 +78,25 @@ def latest(records: Sequence[Record], case_of: Callable[[Record], _C]) -> dict[_
     return {case_of(record): record for record in records}
 
 
+def good(records: Iterable[Record]) -> list[Record]:
+    """Return the records that have figures."""
+    return [record for record in records if record.get("status", "ok") == "ok"]
+
+
+def grouped(records: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Return records by the values of some fields, in their order."""
+    found: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        found.setdefault(tuple(record[name] for name in names), []).append(record)
+    return found
+
+
 def _drop_torn_line(path: Path) -> None:
     """Cut off a last line that was not written to its end."""
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
         return
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as file:
-            file.truncate(whole)
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read() != b"\n":
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)

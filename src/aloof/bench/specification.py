@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _S = TypeVar("_S", bound="Specification")
+_N = TypeVar("_N", str, tuple[str, ...])
 
 
 class Specification(BaseModel):
@@ -50,8 +51,8 @@ class Specification(BaseModel):
     title: str = ""
 
 
-def known(what: str, names: Iterable[str]) -> Callable[[str], str]:
-    """Return a validator: a name must be one of those that there are.
+def known(what: str, names: Iterable[str]) -> Callable[[_N], _N]:
+    """Return a validator: a name, or each of several, must be one of those that there are.
 
     Examples
     --------
@@ -61,10 +62,11 @@ def known(what: str, names: Iterable[str]) -> Callable[[str], str]:
     """
     allowed = list(names)
 
-    def check(name: str) -> str:
-        if name not in allowed:
-            raise ValueError(f"There is no {what} {name!r}{did_you_mean(name, allowed)}")
-        return name
+    def check(value: _N) -> _N:
+        for name in value if isinstance(value, tuple) else (value,):
+            if name not in allowed:
+                raise ValueError(f"There is no {what} {name!r}{did_you_mean(name, allowed)}")
+        return value
 
     return check
 

@@ -27,6 +27,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ __all__ = [
     "Split",
     "make_split",
     "read_split",
-    "split_digest",
     "split_record",
     "standardise",
     "training_rows",
@@ -78,6 +78,12 @@ class Split:
     gamma_l: float
     gamma_p: float
     test_size: float
+
+    @cached_property
+    def sha256(self) -> str:
+        """A digest of the rows: two systems with one digest saw the same rows."""
+        rows = {name: getattr(self, name).tolist() for name in _ROWS}
+        return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
     def __post_init__(self) -> None:
         for name in _ROWS:
@@ -198,7 +204,7 @@ def split_record(split: Split) -> dict[str, Any]:
     """
     record = {field.name: getattr(split, field.name) for field in fields(split)}
     rows = {name: record[name].tolist() for name in _ROWS}
-    return {**record, **rows, "sha256": split_digest(split)}
+    return {**record, **rows, "sha256": split.sha256}
 
 
 def read_split(record: Mapping[str, Any]) -> Split:
@@ -218,15 +224,9 @@ def read_split(record: Mapping[str, Any]) -> Split:
     known = {name: record[name] for name in names}
     rows = {name: np.array(record[name], np.int64) for name in _ROWS}
     split = Split(**{**known, **rows})
-    if split_digest(split) != record["sha256"]:
+    if split.sha256 != record["sha256"]:
         raise ValueError("The rows of this split were changed after it was recorded.")
     return split
-
-
-def split_digest(split: Split) -> str:
-    """Return a SHA-256 of the rows: two systems with one digest saw the same rows."""
-    rows = {name: getattr(split, name).tolist() for name in _ROWS}
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
 def _true_labels(y: ArrayLike) -> NDArray[Any]:

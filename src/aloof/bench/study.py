@@ -88,8 +88,6 @@ class Study(ABC, Generic[_C]):
     ----------
     case_type
         A frozen dataclass: its fields are in every record and identify it.
-    picture
-        Name of the picture that `draw` makes.
     spec
         The specification it was made from.
     cases
@@ -97,7 +95,6 @@ class Study(ABC, Generic[_C]):
     """
 
     case_type: ClassVar[type]
-    picture: ClassVar[str]
     spec: Specification
     cases: Sequence[_C]
 
@@ -140,6 +137,6 @@ class Study(ABC, Generic[_C]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return the lines of ``table.csv``."""
 
-    @abstractmethod
     def draw(self, records: Sequence[Record], folder: Path) -> None:
-        """Draw `picture` into the folder."""
+        """Draw pictures of the records into the folder, where a study has any."""
+        return None

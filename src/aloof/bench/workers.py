@@ -49,12 +49,12 @@ class Event:
 
 
 EventCallback = Callable[[Event], None]
-Results = Iterator[tuple[Any, Outcome]]
+_Results = Iterator[tuple[Any, Outcome]]
 
 
 def execute(
     groups: Sequence[Group[Any]], *, n_workers: int, on_event: EventCallback
-) -> Results:
+) -> _Results:
     """Run groups and yield each case with its outcome as soon as there is one.
 
     Parameters
@@ -96,7 +96,7 @@ def _pool(
     n_workers: int,
     on_event: EventCallback,
     suspects: list[Group[Any]],
-) -> Results:
+) -> _Results:
     """Run the waiting groups until there is none or a worker dies."""
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
@@ -140,7 +140,7 @@ def _pool(
         listener.join(timeout=5)
 
 
-def _told(group: Group[Any], outcomes: Any, on_event: EventCallback) -> Results:
+def _told(group: Group[Any], outcomes: Any, on_event: EventCallback) -> _Results:
     errors = []
     for case, outcome in zip(group.cases, outcomes, strict=True):
         if outcome.get("status") == "error":

@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from aloof.bench.demo import N_LABELLED, Demo, run_demo
+from aloof.bench.statistics import moments
 from aloof.report import (
     check_drawing,
     latent_map,
@@ -71,13 +72,13 @@ def _table(outcome: Demo) -> Table:
     plain = outcome.auroc["VAE"]
     for name, auroc in outcome.auroc.items():
         precision = outcome.average_precision[name]
-        gain = auroc - plain
+        gain = moments(100 * (auroc - plain))
         table.add_row(
             name,
             "0" if name == "VAE" else str(N_LABELLED),
-            f"{100 * auroc.mean():.1f} ± {100 * auroc.std():.1f}",
-            f"{100 * precision.mean():.1f} ± {100 * precision.std():.1f}",
-            "" if name == "VAE" else f"{100 * gain.mean():+.1f} ± {100 * gain.std():.1f}",
+            moments(100 * auroc).text,
+            moments(100 * precision).text,
+            "" if name == "VAE" else f"{'+' if gain.mean >= 0 else ''}{gain.text}",
         )
     return table
 

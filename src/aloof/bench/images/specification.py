@@ -98,14 +98,6 @@ def system_label(method: str, variant: str) -> str:
     return f"{method} ({variant})" if variant else method
 
 
-def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("method", IMAGE_SYSTEMS), names))
-
-
-def _variants(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("variant", IMAGE_VARIANTS), names))
-
-
 class ImageSpecification(Specification):
     """Options of ``aloof bench images``. One value may stand for a list of one.
 
@@ -137,7 +129,11 @@ class ImageSpecification(Specification):
     dataset: Annotated[str, AfterValidator(known("image set", IMAGE_SETTINGS))] = (
         "fashion-mnist"
     )
-    methods: Annotated[Names, AfterValidator(_methods)] = ("vae", "mml", "dp")
+    methods: Annotated[Names, AfterValidator(known("method", IMAGE_SYSTEMS))] = (
+        "vae",
+        "mml",
+        "dp",
+    )
     gamma_l: Shares = (0.0, 0.01, 0.05, 0.1, 0.2)
     gamma_p: Shares = (0.0,)
     problems: Count | None = None
@@ -145,7 +141,7 @@ class ImageSpecification(Specification):
     seed: int = 0
     max_epochs: Count | None = None
     baseline_epochs: Count = 150
-    variants: Annotated[Names, AfterValidator(_variants)] = ("",)
+    variants: Annotated[Names, AfterValidator(known("variant", IMAGE_VARIANTS))] = ("",)
     stack: Count = 150
 
     def setting(self, method: Method, *, polluted: bool = False) -> ImageSetting:

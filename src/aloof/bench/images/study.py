@@ -51,7 +51,6 @@ class ImageStudy(Study[ImageCase]):
     """
 
     case_type = ImageCase
-    picture = "curves.png"
 
     spec: ImageSpecification
     data: ImageDataset
@@ -147,7 +146,7 @@ class ImageStudy(Study[ImageCase]):
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw AUROC over the ratio, or a dot for each system."""
-        save_figure(plot_images(records), folder / self.picture)
+        save_figure(plot_images(records), folder / "curves.png")
 
 
 def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> ImageStudy:

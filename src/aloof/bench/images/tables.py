@@ -9,6 +9,7 @@ import numpy as np
 
 from aloof.bench.images.paper import image_paper_figure
 from aloof.bench.images.specification import system_label
+from aloof.bench.records import grouped
 from aloof.bench.statistics import NOTE, moments, paired
 from aloof.bench.tables import Grid, Line
 from aloof.vae import METHODS
@@ -50,10 +51,7 @@ def image_grids(records: _Records) -> list[Grid]:
     dataset = records[0]["dataset"]
     systems = list(dict.fromkeys((r["method"], r["variant"]) for r in records))
     conditions = sorted({(r["gamma_p"], r["gamma_l"]) for r in records})
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for record in records:
-        key = (record["method"], record["variant"], record["gamma_p"], record["gamma_l"])
-        groups.setdefault(key, []).append(record)
+    groups = grouped(records, "method", "variant", "gamma_p", "gamma_l")
     columns = tuple(_condition(*condition) for condition in conditions)
     notes = [
         "AUROC in percent, mean and standard deviation over problems (normal class, class of "

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aloof.bench.odds.specification import OddsSpecification
 from aloof.bench.odds.summary import Block
 from aloof.bench.odds.tables import paper_rows
 from aloof.bench.pictures import make_figure, tidy
-from aloof.bench.statistics import moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,20 +17,19 @@ __all__ = ["plot_results"]
 _OURS, _PEER, _PAPER = "#cc3311", "#4477aa", "#777777"
 
 
-def plot_results(spec: OddsSpecification, blocks: Sequence[Block]) -> Figure:
+def plot_results(blocks: Sequence[Block]) -> Figure:
     """Show AUROC as mean and standard deviation over seeds, with the paper's figures.
 
     Parameters
     ----------
-    spec
-        What the results are of.
     blocks
-        Its summary; each condition has panels of its own.
+        The summary of a study; each condition has panels of its own.
     """
-    panels = [(block, name) for block in blocks for name in block.datasets]
+    spec = blocks[0].spec
+    panels = [(block, name) for block in blocks for name in spec.datasets]
     n_columns = min(3, len(panels)) if len(blocks) == 1 else len(spec.datasets)
     n_rows = -(-len(panels) // n_columns)
-    systems = sorted(spec.systems, key=lambda system: not system.ours)
+    systems = blocks[0].rows
     figure = make_figure(2.2 + 3.2 * n_columns, n_rows * (1.2 + 0.24 * len(systems)))
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     heights = range(len(systems), 0, -1)
@@ -43,10 +40,10 @@ def plot_results(spec: OddsSpecification, blocks: Sequence[Block]) -> Figure:
         block, name = panels[number]
         printed = {
             (system.method, system.variant): figures
-            for system, figures in paper_rows(spec, block).items()
+            for system, figures in paper_rows(block).items()
         }
         for height, system in zip(heights, systems, strict=True):
-            found = moments(100 * block.cells[system, name].auroc)
+            found = block.cells[system, name].moments("auroc")
             if found.n:
                 colour = _OURS if system.ours else _PEER
                 spread = found.std if found.n > 1 else None

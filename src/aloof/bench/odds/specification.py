@@ -80,10 +80,6 @@ def _datasets(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(find_dataset(name, PublicTable).name for name in chosen)
 
 
-def _settings(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("setting", SETTINGS), names))
-
-
 def _variants(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     names = [variant.name for variant in variants]
     for name in names:
@@ -118,7 +114,7 @@ class OddsSpecification(Specification):
         entry.name for entry in list_datasets(PublicTable)
     )
     methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
-    settings: Annotated[Names, AfterValidator(_settings)] = ("default",)
+    settings: Annotated[Names, AfterValidator(known("setting", SETTINGS))] = ("default",)
     variants: Annotated[
         tuple[Variant, ...], BeforeValidator(several), AfterValidator(_variants)
     ] = (Variant(name=""),)

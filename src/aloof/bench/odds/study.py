@@ -22,7 +22,6 @@ from aloof.bench.revisions import revision
 from aloof.bench.splits import (
     Split,
     make_split,
-    split_digest,
     split_record,
     standardise,
     training_rows,
@@ -86,7 +85,7 @@ class OddsStudy(Study[Case]):
         What it was made from.
     tables
         The data, by name.
-    splits, digests
+    splits
         By data set, `gamma_l`, `gamma_p` and seed.
     reasons
         By the same, why there can be no such split.
@@ -95,12 +94,10 @@ class OddsStudy(Study[Case]):
     """
 
     case_type = Case
-    picture = "plot.png"
 
     spec: OddsSpecification
     tables: Mapping[str, Table]
     splits: Mapping[Place, Split]
-    digests: Mapping[Place, str]
     reasons: Mapping[Place, str]
     cases: tuple[Case, ...]
 
@@ -139,7 +136,7 @@ class OddsStudy(Study[Case]):
             self.estimator(case),
             {
                 "data_sha256": self.tables[case.dataset].sha256,
-                "split_sha256": self.digests[case.place],
+                "split_sha256": split.sha256,
                 "n_unlabelled": len(split.train_unlabelled),
                 "n_labelled": len(split.train_anomaly),
                 "n_hidden": len(split.hidden),
@@ -208,16 +205,16 @@ class OddsStudy(Study[Case]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC, average precision, comparisons and times for each condition."""
-        return make_grids(self.spec, summarise(self.spec, records))
+        return make_grids(summarise(self.spec, records))
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each system and data set."""
-        return csv_lines(self.spec, summarise(self.spec, records))
+        return csv_lines(summarise(self.spec, records))
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw a panel for each data set."""
-        figure = plot_results(self.spec, summarise(self.spec, records))
-        save_figure(figure, folder / self.picture)
+        figure = plot_results(summarise(self.spec, records))
+        save_figure(figure, folder / "plot.png")
 
 
 def make_odds(spec: OddsSpecification) -> OddsStudy:
@@ -252,5 +249,4 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
         for name in spec.datasets
         for seed in range(spec.seeds)
     )
-    digests = {place: split_digest(split) for place, split in splits.items()}
-    return OddsStudy(spec, tables, splits, digests, reasons, cases)
+    return OddsStudy(spec, tables, splits, reasons, cases)

@@ -1,62 +1,56 @@
-"""What the records say: means, and paired tests against the best peer of each data set."""
+"""What the records say: a cell for each system and data set, and the best peer of each set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aloof.bench.odds.specification import OddsSpecification, System
-from aloof.bench.statistics import Paired, paired
+from aloof.bench.records import Record, good, grouped
+from aloof.bench.statistics import Moments, Paired, moments, paired
 
-__all__ = ["Block", "Cell", "Comparison", "overall_mean", "summarise"]
+__all__ = ["Block", "Cell", "summarise"]
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One system on one data set; values are shares, not percent, in the order of `seeds`.
+    """One system on one data set.
 
     Attributes
     ----------
-    seeds
-        Those with a result.
-    auroc, average_precision, fit_seconds
-        One value for each.
-    failures
-        Why there is no result, for seeds that have none.
+    records
+        Of its seeds, good and bad.
     """
 
-    seeds: tuple[int, ...]
-    auroc: NDArray[np.float64]
-    average_precision: NDArray[np.float64]
-    fit_seconds: NDArray[np.float64]
-    failures: Mapping[int, str]
+    records: Sequence[Record]
+
+    def percent(self, measure: str) -> dict[int, float]:
+        """Return a measure in percent, for each seed with a result."""
+        return {record["seed"]: 100 * record[measure] for record in good(self.records)}
+
+    def moments(self, measure: str) -> Moments:
+        """Return the mean of a measure in percent, its spread, and how many."""
+        return moments(self.percent(measure).values())
 
     @property
-    def by_seed(self) -> dict[int, float]:
-        """AUROC in percent, for each seed."""
-        return dict(zip(self.seeds, (100 * self.auroc).tolist(), strict=True))
+    def fit_seconds(self) -> float:
+        """The mean over seeds; NaN without a result."""
+        return moments(record["fit_seconds"] for record in good(self.records)).mean
 
+    @property
+    def failures(self) -> dict[int, str]:
+        """Why there is no result, for seeds that have none."""
+        bad = [record for record in self.records if record["status"] != "ok"]
+        return {r["seed"]: str(r.get("message", r["status"])) for r in bad}
 
-@dataclass(frozen=True)
-class Comparison:
-    """One of our systems against the best peer of a data set.
-
-    Attributes
-    ----------
-    system, dataset, peer
-        Who, where, and against whom.
-    result
-        Their difference in AUROC points on the same seeds.
-    """
-
-    system: System
-    dataset: str
-    peer: System
-    result: Paired
+    @property
+    def infeasible(self) -> bool:
+        """Whether the data set has too few anomalies."""
+        reasons = self.failures.values()
+        return bool(reasons) and all(reason.startswith("infeasible") for reason in reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,34 +59,62 @@ class Block:
 
     Attributes
     ----------
+    spec
+        What was run: systems are rows, data sets columns.
     gamma_l, gamma_p
         The condition.
-    systems, datasets
-        Rows and columns.
     cells
         By system and data set; every pair is there.
-    feasible
-        The data sets that have enough anomalies for the condition; means are over these.
-    best_peer
-        By data set, the peer with the best mean AUROC among those with a result for every
-        seed; only where there is one.
-    comparisons
-        Of each of our systems with these.
     """
 
+    spec: OddsSpecification
     gamma_l: float
     gamma_p: float
-    systems: tuple[System, ...]
-    datasets: tuple[str, ...]
     cells: Mapping[tuple[System, str], Cell]
-    feasible: tuple[str, ...]
-    best_peer: Mapping[str, System]
-    comparisons: tuple[Comparison, ...]
+
+    @property
+    def rows(self) -> list[System]:
+        """Every system, ours first."""
+        return sorted(self.spec.systems, key=lambda system: not system.ours)
+
+    @cached_property
+    def feasible(self) -> tuple[str, ...]:
+        """The data sets with enough anomalies for the condition; means are over these."""
+        systems = self.spec.systems
+        return tuple(
+            name
+            for name in self.spec.datasets
+            if not all(self.cells[system, name].infeasible for system in systems)
+        )
+
+    @cached_property
+    def best_peer(self) -> dict[str, System]:
+        """By data set, the peer with the best mean AUROC of those with every seed, if any."""
+        best: dict[str, tuple[float, System]] = {}
+        for (system, name), cell in self.cells.items():
+            found = cell.moments("auroc")
+            if system.ours or system.unfair or found.n < self.spec.seeds:
+                continue
+            if name not in best or found.mean > best[name][0]:
+                best[name] = found.mean, system
+        return {name: best[name][1] for name in self.spec.datasets if name in best}
+
+    def ahead(self, system: System, name: str) -> Paired | None:
+        """Return how far one of ours is ahead of the best peer of a data set."""
+        own = self.cells[system, name].percent("auroc")
+        if not system.ours or name not in self.best_peer or not own:
+            return None
+        return paired(own, self.cells[self.best_peer[name], name].percent("auroc"))
+
+    def overall(self, system: System, measure: str) -> float | None:
+        """Return the mean over feasible data sets; None unless all have all seeds."""
+        found = [self.cells[system, name].moments(measure) for name in self.feasible]
+        if not found or any(cell.n < self.spec.seeds for cell in found):
+            return None
+        return float(np.mean([cell.mean for cell in found]))
 
 
-def summarise(
-    spec: OddsSpecification, records: Sequence[Mapping[str, Any]]
-) -> tuple[Block, ...]:
+def summarise(spec: OddsSpecification, records: Sequence[Record]) -> list[Block]:
     """Gather records into a block for each condition.
 
     Parameters
@@ -102,76 +124,19 @@ def summarise(
     records
         One for each case.
     """
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for record in records:
-        if record["seed"] < spec.seeds:
-            system = System(record["method"], record["setting"], record["variant"])
-            key = (record["gamma_l"], record["gamma_p"], system, record["dataset"])
-            found.setdefault(key, []).append(record)
-    return tuple(_block(spec, found, *condition) for condition in spec.conditions)
-
-
-def overall_mean(block: Block, system: System, measure: str, n_seeds: int) -> float | None:
-    """Return the mean over feasible data sets; None unless all have all seeds."""
-    cells = [block.cells[system, name] for name in block.feasible]
-    if not cells or any(len(cell.seeds) < n_seeds for cell in cells):
-        return None
-    return float(np.mean([getattr(cell, measure).mean() for cell in cells]))
-
-
-def _block(
-    spec: OddsSpecification,
-    found: Mapping[tuple[Any, ...], list[Mapping[str, Any]]],
-    gamma_l: float,
-    gamma_p: float,
-) -> Block:
-    systems, datasets = spec.systems, spec.datasets
-    cells = {
-        (system, name): _cell(found.get((gamma_l, gamma_p, system, name), []))
-        for system in systems
-        for name in datasets
-    }
-    best: dict[str, System] = {}
-    for name in datasets:
-        complete = [
-            system
-            for system in systems
-            if not (system.ours or system.unfair)
-            and len(cells[system, name].seeds) == spec.seeds
-        ]
-        if complete:
-            best[name] = max(complete, key=lambda s: float(cells[s, name].auroc.mean()))
-    comparisons = [
-        Comparison(
-            system, name, peer, paired(cells[system, name].by_seed, cells[peer, name].by_seed)
+    keys = ("gamma_l", "gamma_p", "method", "setting", "variant", "dataset")
+    found = grouped([r for r in records if r["seed"] < spec.seeds], *keys)
+    return [
+        Block(
+            spec,
+            *condition,
+            {
+                (s, name): Cell(
+                    found.get((*condition, s.method, s.setting, s.variant, name), [])
+                )
+                for s in spec.systems
+                for name in spec.datasets
+            },
         )
-        for system in systems
-        for name, peer in best.items()
-        if system.ours and cells[system, name].seeds
+        for condition in spec.conditions
     ]
-    feasible = tuple(
-        name
-        for name in datasets
-        if not all(_is_infeasible(cells[system, name]) for system in systems)
-    )
-    return Block(gamma_l, gamma_p, systems, datasets, cells, feasible, best, tuple(comparisons))
-
-
-def _is_infeasible(cell: Cell) -> bool:
-    reasons = cell.failures.values()
-    return bool(reasons) and all(reason.startswith("infeasible") for reason in reasons)
-
-
-def _cell(records: Sequence[Mapping[str, Any]]) -> Cell:
-    good = sorted((r for r in records if r["status"] == "ok"), key=lambda r: int(r["seed"]))
-    return Cell(
-        seeds=tuple(int(record["seed"]) for record in good),
-        auroc=np.array([record["auroc"] for record in good]),
-        average_precision=np.array([record["average_precision"] for record in good]),
-        fit_seconds=np.array([record["fit_seconds"] for record in good]),
-        failures={
-            int(record["seed"]): str(record.get("message", record["status"]))
-            for record in records
-            if record["status"] != "ok"
-        },
-    )

@@ -7,147 +7,128 @@ from dataclasses import asdict
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aloof.bench.odds.paper import GAMMA_L, GAMMA_P, Figure, PaperTable, paper_figures
-from aloof.bench.odds.specification import OddsSpecification, System
-from aloof.bench.odds.summary import Block, Cell, overall_mean
-from aloof.bench.statistics import NOTE, moments, paired
+from aloof.bench.odds.specification import System
+from aloof.bench.odds.summary import Block, Cell
+from aloof.bench.statistics import NOTE, paired
 from aloof.bench.tables import Grid, Line
 
 __all__ = ["csv_lines", "make_grids", "paper_rows"]
 
-_COLUMNS = (
-    "source",
-    "gamma_l",
-    "gamma_p",
-    "method",
-    "setting",
-    "variant",
-    "dataset",
-    "seeds",
-    "auroc_mean",
-    "auroc_std",
-    "auroc_sem",
-    "average_precision_mean",
-    "average_precision_std",
-    "average_precision_sem",
-    "fit_seconds_mean",
-    "best_peer",
-    "difference",
-    "p_value",
-    "note",
-)
 _MEASURES = {"auroc": "AUROC", "average_precision": "Average precision"}
 
 
-def make_grids(spec: OddsSpecification, blocks: Sequence[Block]) -> list[Grid]:
-    """Return every table of the study."""
+def make_grids(blocks: Sequence[Block]) -> list[Grid]:
+    """Return every table."""
     grids = []
     for block in blocks:
-        grids.append(_figures(spec, block, "auroc"))
-        grids.append(_figures(spec, block, "average_precision"))
-        if block.comparisons:
+        grids += [_figures(block, measure) for measure in _MEASURES]
+        if block.best_peer:
             grids.append(_comparisons(block))
         grids.append(_times(block))
-    return [*grids, *_pollution(blocks)]
+    return [*(grid for grid in grids if grid.rows), *_pollution(blocks)]
 
 
-def csv_lines(spec: OddsSpecification, blocks: Sequence[Block]) -> Iterator[Line]:
+def csv_lines(blocks: Sequence[Block]) -> Iterator[Line]:
     """Yield every figure in percent, one line for each system and data set."""
     for block in blocks:
         condition = {"gamma_l": block.gamma_l, "gamma_p": block.gamma_p}
-        tests = {(test.system, test.dataset): test for test in block.comparisons}
         for (system, name), cell in block.cells.items():
-            row: dict[str, object] = dict.fromkeys(_COLUMNS, "")
-            row |= {"source": "aloof", **condition, **asdict(system), "dataset": name}
-            row |= _figures_of("auroc", cell) | _figures_of("average_precision", cell)
-            row |= {"seeds": len(cell.seeds)}
-            row |= {"note": "; ".join(sorted(set(cell.failures.values())))}
-            if cell.seeds:
-                row |= {"fit_seconds_mean": f"{cell.fit_seconds.mean():.3f}"}
-            if (test := tests.get((system, name))) is not None:
-                p_value = "" if test.result.p_value is None else f"{test.result.p_value:.6g}"
-                row |= {"best_peer": test.peer.label, "p_value": p_value}
-                row |= {"difference": f"{test.result.difference:.4f}"}
-            yield row
-        for system, figures in paper_rows(spec, block).items():
+            test = block.ahead(system, name)
+            seconds, p_value = cell.fit_seconds, None if test is None else test.p_value
+            yield {
+                "source": "aloof",
+                **condition,
+                **asdict(system),
+                "dataset": name,
+                "seeds": cell.moments("auroc").n,
+                **_moments(cell, "auroc"),
+                **_moments(cell, "average_precision"),
+                "fit_seconds_mean": "" if np.isnan(seconds) else f"{seconds:.3f}",
+                "best_peer": "" if test is None else block.best_peer[name].label,
+                "difference": "" if test is None else f"{test.difference:.4f}",
+                "p_value": "" if p_value is None else f"{p_value:.6g}",
+                "note": "; ".join(sorted(set(cell.failures.values()))),
+            }
+        for system, figures in paper_rows(block).items():
             for name, (mean, std) in figures.items():
-                row = dict.fromkeys(_COLUMNS, "")
-                row |= {"source": "paper", **condition, **asdict(system), "dataset": name}
-                yield {**row, "seeds": 10, "auroc_mean": mean, "auroc_std": std}
+                own = {"source": "paper", **condition, **asdict(system), "dataset": name}
+                yield {**own, "seeds": 10, "auroc_mean": mean, "auroc_std": std}
 
 
-def paper_rows(spec: OddsSpecification, block: Block) -> dict[System, Mapping[str, Figure]]:
+def paper_rows(block: Block) -> dict[System, Mapping[str, Figure]]:
     """Return the paper's figures for the systems and data sets of a block, in percent."""
     if (block.gamma_l, block.gamma_p) != (GAMMA_L, GAMMA_P):
         return {}
     found: dict[System, Mapping[str, Figure]] = {}
-    for system in block.systems:
-        ablation = spec.paper == "ablation"
-        if ablation and system.method != "dp":
+    table = cast(PaperTable, block.spec.paper)
+    for system in block.spec.systems:
+        if table == "ablation" and system.method != "dp":
             continue
-        name = system.variant if ablation else system.method
-        figures = paper_figures(cast(PaperTable, spec.paper), name)
-        shown = {name: figures[name] for name in block.datasets if name in figures}
+        variant = system.variant if table == "ablation" else ""
+        figures = paper_figures(table, variant or system.method)
+        shown = {name: figures[name] for name in block.spec.datasets if name in figures}
         if shown:
-            found[System(system.method, "", system.variant if ablation else "")] = shown
+            found[System(system.method, "", variant)] = shown
     return found
 
 
-def _figures(spec: OddsSpecification, block: Block, measure: str) -> Grid:
+def _figures(block: Block, measure: str) -> Grid:
     """Return means and standard deviations, the best of each column in bold."""
-    header = ("%", *block.datasets, "mean")
+    spec = block.spec
     rows, means = [], []
-    ordered = sorted(block.systems, key=lambda system: not system.ours)  # ours first
-    for system in ordered:
-        cells = [block.cells[system, name] for name in block.datasets]
-        overall = overall_mean(block, system, measure, spec.seeds)
-        texts = [_spread(cell, measure, spec.seeds) for cell in cells]
-        rows.append((system.label, *texts, "" if overall is None else f"{100 * overall:.1f}"))
-        # Only complete cells can be the best of their column, and only fair ones.
-        column = [
-            getattr(cell, measure).mean() if len(cell.seeds) == spec.seeds else np.nan
-            for cell in cells
+    for system in block.rows:
+        found = [block.cells[system, name].moments(measure) for name in spec.datasets]
+        overall = block.overall(system, measure)
+        texts = [
+            cell.text
+            + (f" ({cell.n} of {spec.seeds} seeds)" if 0 < cell.n < spec.seeds else "")
+            for cell in found
         ]
+        rows.append((system.label, *texts, "" if overall is None else f"{overall:.1f}"))
+        # Only complete cells can be the best of their column, and only fair ones.
+        column = [cell.mean if cell.n == spec.seeds else np.nan for cell in found]
         column.append(np.nan if overall is None else overall)
         means.append([np.nan] * len(column) if system.unfair else column)
-    bold = _best(np.array(means, float))
+    bold = _best(means)
     if measure == "auroc":
         if block.best_peer:
             rows.append(_best_peers(block))
-        rows += _paper(spec, block)
+        rows += _paper(block)
     notes = [
         f"Mean ± standard deviation over {spec.seeds} seeds; the mean over data sets"
         f"{_sets(block)} is given where all of them have all seeds.",
         NOTE,
     ]
     notes += _notes(block) if measure == "auroc" else []
-    if any(system.unfair for system in block.systems):
+    if any(system.unfair for system in spec.systems):
         notes.append("Unfair: tuned with the labels of a tenth of the test rows.")
     title = f"{_MEASURES[measure]} (%), {_condition(block)}"
-    return Grid(title, header, tuple(rows), bold, tuple(notes))
+    return Grid(title, ("%", *spec.datasets, "mean"), tuple(rows), bold, tuple(notes))
 
 
 def _best_peers(block: Block) -> tuple[str, ...]:
-    texts, means = [], []
-    for name in block.datasets:
-        if name not in block.best_peer:
-            texts.append("")
-            continue
-        peer = block.best_peer[name]
-        means.append(float(block.cells[peer, name].auroc.mean()))
-        texts.append(f"{100 * means[-1]:.1f} {peer.label}")
-    whole = means and len(means) == len(block.feasible)
-    return ("best peer of each set", *texts, f"{100 * np.mean(means):.1f}" if whole else "")
+    means = {
+        name: block.cells[peer, name].moments("auroc").mean
+        for name, peer in block.best_peer.items()
+    }
+    texts = [
+        f"{means[name]:.1f} {block.best_peer[name].label}" if name in means else ""
+        for name in block.spec.datasets
+    ]
+    whole = len(means) == len(block.feasible)
+    mean = f"{np.mean(list(means.values())):.1f}" if whole else ""
+    return ("best peer of each set", *texts, mean)
 
 
-def _paper(spec: OddsSpecification, block: Block) -> list[tuple[str, ...]]:
+def _paper(block: Block) -> list[tuple[str, ...]]:
     rows = []
-    for system, figures in paper_rows(spec, block).items():
-        texts = [_printed(figures[name]) if name in figures else "" for name in block.datasets]
-        whole = all(texts)
-        mean = f"{np.mean([mean for mean, _ in figures.values()]):.1f}" if whole else ""
+    for system, figures in paper_rows(block).items():
+        texts = [
+            _printed(figures[name]) if name in figures else "" for name in block.spec.datasets
+        ]
+        mean = f"{np.mean([mean for mean, _ in figures.values()]):.1f}" if all(texts) else ""
         rows.append((f"the paper's {system.label}", *texts, mean))
     return rows
 
@@ -159,68 +140,56 @@ def _printed(figure: Figure) -> str:
 
 
 def _comparisons(block: Block) -> Grid:
-    by_system: dict[System, dict[str, str]] = {}
-    for c in block.comparisons:
-        by_system.setdefault(c.system, {})[c.dataset] = c.result.text
-    rows = [
-        (system.label, *(texts.get(name, "") for name in block.datasets))
-        for system, texts in by_system.items()
-    ]
-    against = ("against", *(_label(block.best_peer.get(name)) for name in block.datasets))
+    names = block.spec.datasets
+    peers = [block.best_peer[name].label if name in block.best_peer else "" for name in names]
+    rows = [("against", *peers)]
+    for system in block.spec.systems:
+        tests = [block.ahead(system, name) for name in names]
+        if any(tests):
+            rows.append((system.label, *("" if t is None else t.text for t in tests)))
     notes = (
         "Mean difference on the same seeds; p of the two-sided paired t-test, without "
         "correction for the choice of the best peer or for many tests.",
     )
     title = f"AUROC points ahead of the best peer of each set, {_condition(block)}"
-    header = ("points", *block.datasets)
-    return Grid(title, header, (against, *rows), notes=notes)
+    return Grid(title, ("points", *names), tuple(rows) if len(rows) > 1 else (), notes=notes)
 
 
 def _times(block: Block) -> Grid:
-    rows = [
-        (
-            system.label,
-            *(
-                f"{cell.fit_seconds.mean():.2f}" if cell.seeds else ""
-                for cell in (block.cells[system, name] for name in block.datasets)
-            ),
-        )
-        for system in sorted(block.systems, key=lambda system: not system.ours)
-    ]
+    rows = []
+    for system in block.rows:
+        seconds = [block.cells[system, name].fit_seconds for name in block.spec.datasets]
+        rows.append((system.label, *("" if np.isnan(s) else f"{s:.2f}" for s in seconds)))
     notes = (
         "A fit is all members of an ensemble. Fits trained as one stack have equal shares of "
         "its time; fits that ran beside each other slowed each other down.",
     )
     title = f"Seconds for one fit, {_condition(block)}"
-    return Grid(title, ("s", *block.datasets), tuple(rows), notes=notes)
+    return Grid(title, ("s", *block.spec.datasets), tuple(rows), notes=notes)
 
 
-def _pollution(blocks: Sequence[Block]) -> list[Grid]:
-    """Return what hidden anomalies cost, where there are results without and with them."""
+def _pollution(blocks: Sequence[Block]) -> Iterator[Grid]:
+    """Yield what hidden anomalies cost, where there are results without and with them."""
     clean = {block.gamma_l: block for block in blocks if block.gamma_p == 0}
-    grids = []
     for block in blocks:
         if block.gamma_p == 0 or block.gamma_l not in clean:
             continue
-        base = clean[block.gamma_l]
         rows = []
-        for system in sorted(block.systems, key=lambda system: not system.ours):
+        for system in block.rows:
             changes = []
-            for name in block.datasets:
-                dirty, clear = block.cells[system, name], base.cells[system, name]
-                changes.append(paired(dirty.by_seed, clear.by_seed))
-            texts = [f"{c.difference:+.1f}" if c.n else "" for c in changes]
-            known = [c.difference for c in changes if c.n]
+            for name in block.spec.datasets:
+                own, without = (b.cells[system, name] for b in (block, clean[block.gamma_l]))
+                changes.append(paired(own.percent("auroc"), without.percent("auroc")))
+            known = [change.difference for change in changes if change.n]
             whole = known and len(known) == len(block.feasible)
-            mean = f"{np.mean(known):+.1f}" if whole else ""
-            rows.append((system.label, *texts, mean))
+            texts = [f"{change.difference:+.1f}" if change.n else "" for change in changes]
+            rows.append((system.label, *texts, f"{np.mean(known):+.1f}" if whole else ""))
         title = f"AUROC points changed by pollution: {_condition(block)} against gamma_p = 0"
         notes = (
             "Mean difference on the same seeds and the same test rows; the mean over data sets"
             f"{_sets(block)} is given where all of them have results.",
         )
-        grids.append(Grid(title, ("points", *block.datasets, "mean"), tuple(rows), notes=notes))
-    return grids
+        yield Grid(title, ("points", *block.spec.datasets, "mean"), tuple(rows), notes=notes)
 
 
 def _notes(block: Block) -> list[str]:
@@ -228,49 +197,37 @@ def _notes(block: Block) -> list[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for (system, name), cell in block.cells.items():
         for message in sorted(set(cell.failures.values())):
-            seeds = [seed for seed, text in cell.failures.items() if text == message]
+            n = list(cell.failures.values()).count(message)
             who = reasons.setdefault((name, message), [])
             if not message.startswith("infeasible"):
-                who.append(f"{system.label} ({len(seeds)} seeds)")
+                who.append(f"{system.label} ({n} seeds)")
     return [
-        f"{name}{': ' if not who else ', ' + ', '.join(who) + ': '}{' '.join(message.split())}"
+        f"{', '.join([name, *who])}: {' '.join(message.split())}"
         for (name, message), who in reasons.items()
     ]
 
 
 def _sets(block: Block) -> str:
     """Say which data sets a mean is over, where it is not over all."""
-    if block.feasible == block.datasets:
+    if block.feasible == block.spec.datasets:
         return ""
     return f" that have enough anomalies ({', '.join(block.feasible)})"
 
 
-def _spread(cell: Cell, measure: str, n_seeds: int) -> str:
-    if not cell.seeds:
-        return ""
-    text = moments(100 * getattr(cell, measure)).text
-    missing = len(cell.seeds) < n_seeds
-    return f"{text} ({len(cell.seeds)} of {n_seeds} seeds)" if missing else text
-
-
-def _best(means: NDArray[np.float64]) -> frozenset[tuple[int, int]]:
+def _best(means: Sequence[Sequence[float]]) -> frozenset[tuple[int, int]]:
     """Return the cells that hold the best mean of their column, to the digit shown."""
     if len(means) < 2:
         return frozenset()
-    shown = np.round(100 * means, 1)
+    shown = np.round(np.array(means, float), 1)
     top = np.max(np.where(np.isnan(shown), -np.inf, shown), axis=0)
     rows, columns = np.nonzero(shown == top)
     return frozenset((int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True))
 
 
-def _figures_of(measure: str, cell: Cell) -> dict[str, str]:
-    found = moments(100 * getattr(cell, measure))
+def _moments(cell: Cell, measure: str) -> dict[str, str]:
+    found = cell.moments(measure)
     figures = {"mean": found.mean, "std": found.std, "sem": found.sem}
     return {f"{measure}_{k}": "" if np.isnan(v) else f"{v:.4f}" for k, v in figures.items()}
-
-
-def _label(system: System | None) -> str:
-    return "" if system is None else system.label
 
 
 def _condition(block: Block) -> str:

@@ -42,10 +42,6 @@ class Sampler:
         return f"{name}, screened" if self.screen else name if self.noise else f"{name}, means"
 
 
-def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("method", METHODS), names))
-
-
 def _part(value: float) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"must be a share, from 0 to 1; got {value!r}.")
@@ -86,7 +82,7 @@ class PlanningSpecification(Specification):
     title: str = "Motion planning: where not to sample"
     n_train: Count = 3000
     n_worlds: Count = 100
-    methods: Annotated[Names, AfterValidator(_methods)] = ("vae", "dp", "mml")
+    methods: Annotated[Names, AfterValidator(known("method", METHODS))] = ("vae", "dp", "mml")
     counts: Counts = (16, 32, 64, 128, 256)
     size: Count = 16
     n_walls: int = 3

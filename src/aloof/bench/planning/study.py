@@ -48,7 +48,6 @@ class PlanningStudy(Study[PlanningCase]):
     """
 
     case_type = PlanningCase
-    picture = "curves.png"
 
     spec: PlanningSpecification
     cases: list[PlanningCase]
@@ -88,7 +87,7 @@ class PlanningStudy(Study[PlanningCase]):
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw success and cost over the number of states."""
-        save_figure(planning_curves(self.spec, records), folder / self.picture)
+        save_figure(planning_curves(self.spec, records), folder / "curves.png")
 
     def draw_states(self, where: Where) -> None:
         """Draw the paper's figure: states of the VAE and of DP-VAE in three worlds."""

@@ -1,7 +1,6 @@
 """First sentences of film reviews as word numbers: what the text experiment learns from.
 
-Preparing needs the extra ``text``; what comes out is one file of arrays, and running the
-experiment on it needs nothing but the core.
+Needs the extra ``text``.
 """
 
 from __future__ import annotations
@@ -78,30 +77,6 @@ class Corpus:
             words=self.words[kept],
             vectors=self.vectors[kept],
         )
-
-    def save(self, path: Path) -> None:
-        """Write the numbers to an ``.npz`` file."""
-        np.savez_compressed(
-            path,
-            tokens=self.tokens.astype(np.uint16 if len(self.words) < 2**16 else np.int32),
-            positive=self.positive,
-            words=self.words,
-            vectors=self.vectors.astype(np.float16),
-        )
-
-    @classmethod
-    def load(cls, path: Path) -> Corpus:
-        """Read what `save` wrote."""
-        try:
-            with np.load(path) as file:
-                return cls(
-                    file["tokens"].astype(np.int32),
-                    file["positive"],
-                    file["words"],
-                    file["vectors"].astype(np.float32),
-                )
-        except (OSError, KeyError, ValueError) as error:
-            raise DatasetError(f"{path} is not a prepared corpus: {error}.") from error
 
 
 @dataclass(frozen=True, eq=False)

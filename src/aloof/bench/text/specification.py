@@ -19,18 +19,6 @@ __all__ = ["FEATURES", "TextSpecification"]
 FEATURES = ("words", "embeddings")
 
 
-def _features(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("kind of features", FEATURES), names))
-
-
-def _directions(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("direction", DIRECTIONS), names))
-
-
-def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(known("method", METHODS), names))
-
-
 def _some(value: float) -> float:
     if not 0 < value < 1:
         raise ValueError(f"must be a share between 0 and 1; got {value!r}.")
@@ -80,11 +68,15 @@ class TextSpecification(Specification):
     """
 
     title: str = "Text: film reviews of the other sentiment"
-    features: Annotated[Names, AfterValidator(_features)] = FEATURES
-    directions: Annotated[Names, AfterValidator(_directions)] = DIRECTIONS
+    features: Annotated[Names, AfterValidator(known("kind of features", FEATURES))] = FEATURES
+    directions: Annotated[Names, AfterValidator(known("direction", DIRECTIONS))] = DIRECTIONS
     gamma_l: Annotated[float, AfterValidator(_some)] = 0.01
     runs: Count = 5
-    methods: Annotated[Names, AfterValidator(_methods)] = ("mml", "dp", "mml-dp")
+    methods: Annotated[Names, AfterValidator(known("method", METHODS))] = (
+        "mml",
+        "dp",
+        "mml-dp",
+    )
     min_count: Count = 2
     epochs: Count = 120
     anomaly_epochs: Count = 5

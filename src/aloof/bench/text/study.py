@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
 from aloof.bench.methods import OURS, peers
-from aloof.bench.records import Record
+from aloof.bench.records import Record, good
 from aloof.bench.revisions import revision
-from aloof.bench.splits import split_digest
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
 from aloof.bench.text.corpus import Corpus, TextRun, make_runs
@@ -77,13 +75,11 @@ class TextStudy(Study[TextCase]):
     """
 
     case_type = TextCase
-    picture = ""
 
     spec: TextSpecification
     corpus: Corpus
     runs: dict[tuple[str, str, int], TextRun]
     cases: list[TextCase]
-    _digests: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False)
 
     def run_of(self, case: TextCase) -> TextRun:
         """Return the split of a case."""
@@ -91,9 +87,7 @@ class TextStudy(Study[TextCase]):
 
     def identity(self, case: TextCase) -> Identity:
         """Return the sentences, the rows, the configuration and the revision."""
-        run, place = self.run_of(case), (case.features, case.direction, case.run)
-        if place not in self._digests:
-            self._digests[place] = split_digest(run.split)
+        run = self.run_of(case)
         config: dict[str, Any]
         if case.features == "words":
             config = {
@@ -110,7 +104,7 @@ class TextStudy(Study[TextCase]):
             config,
             {
                 "data_sha256": self.corpus.sha256,
-                "split_sha256": self._digests[place],
+                "split_sha256": run.split.sha256,
                 "n_normal": len(run.normal),
                 "n_anomaly": len(run.anomaly) if case.gamma_l else 0,
                 "n_test": len(run.split.test),
@@ -188,15 +182,11 @@ class TextStudy(Study[TextCase]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC and average precision."""
-        return [text_grid(records, metric) for metric in ("auroc", "average_precision")]
+        return [text_grid(good(records), metric) for metric in ("auroc", "average_precision")]
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
-        return csv_lines(records)
-
-    def draw(self, records: Sequence[Record], folder: Path) -> None:
-        """Draw nothing: the paper has a table alone."""
-        return None
+        return csv_lines(good(records))
 
 
 def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aloof.bench.methods import title_of
+from aloof.bench.records import grouped
 from aloof.bench.statistics import NOTE, moments
 from aloof.bench.tables import Grid, Line
 from aloof.bench.text.corpus import DIRECTIONS
@@ -36,12 +37,10 @@ def text_grid(records: Sequence[Mapping[str, Any]], metric: str = "auroc") -> Gr
     """Return the table of a metric in %: a row for each system, a column for each direction."""
     rows = []
     paper = metric == "auroc"
-    for features in dict.fromkeys(record["features"] for record in records):
-        some = [record for record in records if record["features"] == features]
-        for gamma_l, method in dict.fromkeys((r["gamma_l"], r["method"]) for r in some):
-            own = [r for r in some if (r["gamma_l"], r["method"]) == (gamma_l, method)]
-            label = (_FEATURES[features], title_of(method), f"{gamma_l:g}")
-            rows.append((*label, *_cells(own, metric)))
+    systems = grouped(records, "features", "gamma_l", "method")
+    for (features, gamma_l, method), own in systems.items():
+        label = (_FEATURES[features], title_of(method), f"{gamma_l:g}")
+        rows.append((*label, *_cells(own, metric)))
     if paper:
         for gamma_l, figures in PAPER_IMDB.items():
             method = title_of("mml" if gamma_l else "vae")

@@ -1,0 +1,60 @@
+"""The committed records still are what the committed tables say, and count as done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aloof.bench import Study, specify, stored
+from aloof.bench.odds import OddsSpecification, make_odds
+from aloof.bench.planning import PlanningSpecification, make_planning
+from aloof.bench.tables import to_markdown
+
+ROOT = Path(__file__).parents[2]
+REAL = Path(os.environ.get("ALOOF_DATA") or ROOT.parent / "shared" / "data")
+real_data = pytest.mark.skipif(
+    not (REAL / "odds").is_dir(), reason="no folder with real data; ALOOF_DATA can name one"
+)
+
+
+def planning() -> Study[Any]:
+    path = ROOT / "experiments" / "planning-small.toml"
+    return make_planning(specify(PlanningSpecification, file=path))
+
+
+def odds(name: str) -> Study[Any]:
+    return make_odds(specify(OddsSpecification, file=ROOT / "experiments" / f"{name}.toml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("planning", planning),
+        *(
+            pytest.param(name, lambda name=name: odds(name), marks=real_data, id=name)
+            for name in (
+                "odds-complete",
+                "odds-gamma-05",
+                "odds-pollution",
+                "odds-ensemble",
+                "odds-ablation",
+            )
+        ),
+    ],
+)
+def test_tables_are_made_again_from_the_records(
+    name: str, make: Callable[[], Study[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ROOT / "results" / name
+    if not folder.is_dir():
+        pytest.skip("no results beside this package")
+    monkeypatch.setenv("ALOOF_DATA", str(REAL))
+    study = make()
+    written = (folder / "table.md").read_text()
+    text = to_markdown(study.grids(stored(study, folder)), title=study.title)
+    assert written.startswith(text)
+    assert written.removeprefix(text).startswith("\nMade with `aloof bench")

@@ -104,7 +104,8 @@ def test_one_file_is_scored(here: Path) -> None:
 def test_info_and_threshold(here: Path, tmp_path: Path) -> None:
     shown = aloof("info", "model").stdout
     assert "100 images" not in shown
-    assert "108 images, 8 labelled anomalies, 20 held out" in shown
+    for part in ("108 images", "8 anomalies, 100 normal", "20 images held out"):
+        assert part in shown
     assert "16 x 16 pixels, in colour" in shown
     assert json.loads(aloof("info", "model", "--json").stdout)["shape"] == [3, 16, 16]
     (here / "model").unlink()
@@ -168,7 +169,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
     common = ("--out", "m", *SHORT)
     refused(aloof("fit", "parts", "--labels", "three.csv", *common), "a, b", "--label COLUMN")
     refused(aloof("fit", "parts", "--labels", "other.csv", *common), "--id COLUMN")
-    refused(aloof("fit", "--labels", "other.csv", *common), "needs the folder")
+    refused(aloof("fit", "--labels", "other.csv", *common), "need the folder")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,9 @@ def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
         (["score", "model", "new", "--out", "s.csv", "--keep", "a"], "--keep cannot be used"),
         (["score", "model", "new", "--out", "s.csv", "--resume"], "--resume cannot be used"),
         (["report", "model", "new", "--out", "r.html", "--label", "a"], "--label cannot be"),
-        (["evaluate", "model", "new"], "a model of images"),
+        (["score", "model", "new", "--out", "s.csv", "--reasons", "3"], "--reasons cannot be"),
+        (["evaluate", "model", "new"], "Say which images are anomalies"),
+        (["evaluate", "model", "new", "--anomaly", "bad"], "no images labelled as normal"),
         (["score", "model", "nowhere", "--out", "s.csv"], "no folder or file 'nowhere'"),
     ],
 )

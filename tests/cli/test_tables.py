@@ -382,7 +382,7 @@ def test_too_few_calibration_rows_for_a_rate_are_warned_of(here: Path) -> None:
 def test_info(here: Path) -> None:
     done = aloof("info", "model")
     assert done.exit_code == 0, done.stderr
-    for part in ("DualPriorVAE", "1,500 rows", "15 labelled anomalies", "fraud", "timestamp"):
+    for part in ("DualPriorVAE", "1,500 rows", "fraud: 15 anomalies", "timestamp", "again"):
         assert part in done.stdout
     found = json.loads(aloof("info", "model", "--json").stdout)
     assert found["id"] == "payment"
@@ -468,18 +468,18 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
 
 
 def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import aloof.cli.fit as module
-
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fit_table", interrupted)
+    monkeypatch.setattr("aloof.tabular.fit", interrupted)
     done = aloof("fit", "train.csv", "--label", "fraud", "--out", "m")
     assert done.exit_code == 130
     assert "The same command continues." in done.stderr
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "explain", "threshold", "info"])
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "explain", "calibrate", "threshold", "info"]
+)
 def test_help_teaches_with_an_example(command: str) -> None:
     done = aloof(command, "--help")
     assert done.exit_code == 0

@@ -16,7 +16,7 @@ SOURCE = Path(aloof.__file__).parent
 
 # Each layer may import itself and those below it (above in this list).
 LAYERS = [
-    {"_version", "exceptions"},
+    {"_version", "exceptions", "phrases"},
     {"labels", "objectives"},
     {"datasets"},
     {"networks"},
@@ -25,12 +25,14 @@ LAYERS = [
     {"explain"},
     {"estimators"},
     {"modelling"},
+    {"report"},
     {"text"},
-    {"tabular", "images"},
-    {"loading"},
+    {"tabular"},
+    {"arrays", "images"},
+    {"kinds"},
+    {"fitting", "loading"},
     {"planning"},
     {"baselines"},
-    {"report"},
     {"experiments"},
     {"cli"},
 ]
@@ -48,6 +50,9 @@ CORE = {
     "explain",
     "estimators",
     "modelling",
+    "arrays",
+    "kinds",
+    "fitting",
     "loading",
 }
 BASE_PACKAGES = {"numpy", "scipy", "sklearn", "torch"}

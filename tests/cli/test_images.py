@@ -222,3 +222,35 @@ def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
 )
 def test_what_only_tables_have_is_refused(here: Path, arguments: list[str], words: str) -> None:
     refused(aloof(*arguments), words)
+
+
+def test_labels_are_compared_with(here: Path) -> None:
+    folders = ("--normal", "good", "--anomaly", "bad")
+    done = aloof("evaluate", "model", "new", *folders)
+    assert done.exit_code == 0, done.stderr
+    assert "22 images: 6 anomalies, 16 normal" in done.stdout
+    found = json.loads(aloof("evaluate", "model", "new", *folders, "--json").stdout)
+    assert found["auroc"] > 0.9
+    lines = [f"bad/{i:03}.png;1" for i in range(6)] + [f"good/{i:03}.png;0" for i in range(16)]
+    (here / "labels.csv").write_text("\n".join(["file;defect", *lines]))
+    table = ("--labels", "labels.csv", "--delimiter", ";")
+    again = json.loads(aloof("evaluate", "model", "new", *table, "--json").stdout)
+    assert again == found
+    done = aloof("report", "model", "new", *table, "--out", "report.html")
+    assert done.exit_code == 0, done.stderr
+    page = (here / "report.html").read_text()
+    assert "Against the labels" in page
+    assert "6 labelled anomalies, 16 labelled normal" in page
+    assert f"ROC curve is {100 * found['auroc']:.1f}".rstrip("0").rstrip(".") in page
+    assert "aloof report MODEL new --labels labels.csv --delimiter" in page
+    refused(aloof("evaluate", "model", "new", *folders, *table), "Give labels, or the folders")
+
+
+def test_calibration_with_new_images(here: Path) -> None:
+    (here / "model").unlink()
+    done = aloof("fit", "parts", "--anomaly", "bad", *SHORT, "--out", "model")
+    assert done.exit_code == 0, done.stderr
+    done = aloof("calibrate", "model", "new", "--anomaly", "bad")
+    assert done.exit_code == 0, done.stderr
+    assert "calibrated with 16 images" in done.stdout
+    assert "16 images scored" in aloof("info", "model").stdout

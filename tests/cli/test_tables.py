@@ -12,6 +12,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from typer.testing import CliRunner, Result
 
 import aloof as package
 from aloof.cli.app import app
-from aloof.tabular import TableModel, open_source
+from aloof.tabular import TableModel, fit, open_source
 
 ROOT = Path(__file__).parents[2]
 SHORT = ["--members", "2", "--epochs", "10"]
@@ -468,6 +469,7 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
 
 
 def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @wraps(fit)
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 

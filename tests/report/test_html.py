@@ -275,7 +275,7 @@ def test_training_rows_are_told(small: Small, train: pa.Table, tmp_path: Path) -
         f"aloof.fit('{tmp_path / 'train.csv'}', label='bad', drop=('order',), members=1, "
         "hidden=(16,), latent_dim=4, max_epochs=2)" in words
     )
-    assert f"model.report('{tmp_path / 'train.csv'}', \"report.html\", top=3)" in words
+    assert f"model.report('{tmp_path / 'train.csv'}', 'report.html', top=3)" in words
 
 
 def test_an_output_that_exists_is_left_alone(

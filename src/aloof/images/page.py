@@ -58,7 +58,6 @@ def write_image_page(
         template="images.html",
         styles=["images.css"],
         tiles=[
-            tile("Size", "{2} x {1}".format(*model.shape), model.size_in_words),
             tile("Skipped", f"{n_skipped:,}", "files not used" if n_skipped else "all read"),
         ],
         notes=notes,

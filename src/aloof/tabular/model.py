@@ -156,7 +156,8 @@ class TableModel(Model):
         self, data: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float64]:
         """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
-        return self._scores(self.encode(data, warn=warn))
+        encoded = self.encode(data, warn=warn)
+        return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
@@ -213,30 +214,16 @@ class TableModel(Model):
         The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
         calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
         """
+        from aloof.tabular.scores import PartScores
+
         table = self._table(data)
-        columns: dict[str, Any] = {}
-        if self.id is not None:
-            check_column(self.id, table.column_names, "id")
-            columns[self.id] = table[self.id]
-        used = self._used(table)
-        encoded = self.encoder.transform(used)
-        scores = self._scores(encoded)
-        columns["anomaly_score"] = scores
-        if (p := self.detector.decision_.p_values(scores)) is not None:
-            columns["p_value"] = p
-        flagged = self.decide(scores)
-        columns["is_anomaly"] = flagged
-        n_reasons = min(reasons, len(self.columns))
-        words = np.full((len(scores), n_reasons), None, dtype=object)
-        if flagged.any() and n_reasons:
-            found = self.explain_encoded(encoded[flagged], used.filter(pa.array(flagged)))
-            for row, told in zip(
-                np.flatnonzero(flagged), found.reasons(n_reasons), strict=True
-            ):
-                words[row, : len(told)] = told
-        for place in range(n_reasons):
-            columns[f"reason_{place + 1}"] = pa.array(words[:, place], pa.string())
-        return like(table if isinstance(data, str | os.PathLike | Source) else data, columns)
+        own = () if self.id is None else (self.id,)
+        parts = PartScores(self, own, reasons)
+        parts.check(table.column_names, _issue)
+        part = parts.score(table, _issue)
+        rows = parts.settle(part, parts.verdict([part]))
+        flavour = table if isinstance(data, str | os.PathLike | Source) else data
+        return like(flavour, {name: rows[name] for name in rows.column_names})
 
     def score_file(
         self,
@@ -357,11 +344,7 @@ class TableModel(Model):
         """
         labelled, source = self._labelled(label, anomaly_value), self.read(data)
         labelled._label_among(_names(source))
-        labels, scores = [], []
-        for batch, found in labelled._scored(source, progress):
-            labels.append(labelled.labels(batch))
-            scores.append(found)
-        return self._evaluation(np.concatenate(labels), np.concatenate(scores))
+        return self._evaluation(*labelled._labels_and_scores(source, progress))
 
     def calibrate(
         self,
@@ -390,15 +373,9 @@ class TableModel(Model):
         labelled, source = self._labelled(label, anomaly_value), self.read(data)
         if label is not None:
             labelled._label_among(_names(source))
-        has_labels = labelled.label in _names(source)
-        labels, scores = [], []
-        for batch, found in labelled._scored(source, progress):
-            none = np.full(len(found), UNLABELLED)
-            labels.append(labelled.labels(batch) if has_labels else none)
-            scores.append(found)
         chosen = {"label": label, "anomaly_value": anomaly_value}
         call = _call(self.calibrate, source, chosen)
-        return self._calibrated(np.concatenate(labels), np.concatenate(scores), call)
+        return self._calibrated(*labelled._labels_and_scores(source, progress), call)
 
     def report(
         self,
@@ -553,6 +530,18 @@ class TableModel(Model):
             if progress is not None:
                 progress(done, total)
 
+    def _labels_and_scores(
+        self, source: Source | pa.Table, progress: Progress | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return labels and scores of all rows; no row has a label where there is no column."""
+        has_labels = self.label in _names(source)
+        labels, scores = [], []
+        for batch, found in self._scored(source, progress):
+            none = np.full(len(found), UNLABELLED)
+            labels.append(self.labels(batch) if has_labels else none)
+            scores.append(found)
+        return np.concatenate(labels), np.concatenate(scores)
+
     def _table(self, data: Any) -> pa.Table:
         found = self.read(data)
         return found.read() if isinstance(found, Source) else found
@@ -562,9 +551,6 @@ class TableModel(Model):
         table = self._table(frame)
         known = {self.label, self.id, *self.drop} - set(self.columns)
         return table.select([name for name in table.column_names if name not in known])
-
-    def _scores(self, encoded: NDArray[np.float32]) -> NDArray[np.float64]:
-        return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def _plausible(
         self, encoded: NDArray[np.float32], contributions: NDArray[np.float64]

@@ -100,12 +100,11 @@ class PartScores:
         known = [name for name in names if name not in self.keep or name in self.model.columns]
         self.model.encode(pa.table({name: pa.nulls(0) for name in known}), warn=warn)
 
-    def score(self, batch: pa.RecordBatch, warn: Callable[[TableWarning], None]) -> pa.Table:
-        """Return the part that belongs to a batch of rows."""
-        table = pa.Table.from_batches([batch])
+    def score(self, table: pa.Table, warn: Callable[[TableWarning], None]) -> pa.Table:
+        """Return the part that belongs to some rows."""
         used = table.select(list(self.model.columns))
         encoded = self.model.encode(used, warn=warn)
-        scores = self.model.detector.anomaly_score(encoded)
+        scores = self.model.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
         columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}
         columns[_SCORE] = scores
         words = np.full((len(scores), len(self.reason_names)), None, dtype=object)

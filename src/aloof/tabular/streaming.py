@@ -202,7 +202,7 @@ class _Run:
 
     def _score(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[TableWarning]]:
         remarks: list[TableWarning] = []
-        return self.scores.score(batch, remarks.append), remarks
+        return self.scores.score(pa.Table.from_batches([batch]), remarks.append), remarks
 
     @property
     def _on_cpu(self) -> bool:

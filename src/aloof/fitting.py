@@ -34,10 +34,6 @@ def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
     others = {name for other in KINDS for name in options_of(other.fit)} - known
     if wrong := sorted(others & set(given)):
         raise kind.model.error(f"{wrong[0]!r} cannot be used with {kind.model.kind}.")
-    if data is None and kind.claims_name is None:
-        raise kind.model.error(
-            "There is nothing to learn from. Name a table, or a folder of images."
-        )
     passed = {name: value for name, value in options.items() if name not in others}
     model: TableModel | ImageModel = kind.fit(data, **passed)  # type: ignore[assignment]
     return model

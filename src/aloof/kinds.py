@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from aloof.exceptions import TableError
+
 if TYPE_CHECKING:
     from aloof.modelling import Model
 
@@ -64,7 +66,10 @@ KINDS = (
 
 def kind_for(data: Any, options: Collection[str]) -> ModelKind:
     """Return the kind of model that is made from data, given with options of these names."""
-    return next(kind for kind in KINDS if kind.claims(data, options))
+    found = next(kind for kind in KINDS if kind.claims(data, options))
+    if data is None and found.claims_name is None:
+        raise TableError("There is nothing to learn from. Name a table, or a folder of images.")
+    return found
 
 
 def options_of(function: Callable[..., Any]) -> set[str]:

@@ -149,7 +149,8 @@ def test_fit_as_json(here: Path) -> None:
     found = json.loads(done.stdout)
     assert found["training"]["n_calibration"] == 148
     assert found["training"]["seed"] == 4
-    assert "age" not in found["columns"]
+    assert "age" not in [column["name"] for column in found["columns"]]
+    assert found["dropped"]["age"] == "dropped by the user"
     model = TableModel.load("m")
     assert type(model.detector).__name__ == "VAE"
     kinds = {column.name: column.kind for column in model.encoder.columns}

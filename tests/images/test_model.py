@@ -234,6 +234,7 @@ def test_arrays_are_images_too(home: Path, tmp_path: Path) -> None:
         (np.zeros((0, 1, 8, 8), np.uint8), {}, "no image in an array"),
         (np.zeros((4, 1, 8, 8), np.uint8), {"size": 4}, "leave size and channels out"),
         (np.zeros((4, 1, 8, 8), np.uint8), {"anomaly": "bad"}, "in no folder"),
+        (None, {"normal": np.zeros((4, 1, 8, 8), np.uint8), "anomaly": "bad"}, "or folders"),
         (np.zeros((4, 1, 8, 8), np.uint8), {"max_rows": 4}, "'max_rows' cannot be used"),
     ],
 )

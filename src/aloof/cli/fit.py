@@ -143,8 +143,6 @@ def fit(
     started = time.monotonic()
     check_place(out, force=force)
     kind_of_model = kind_for(data, given(context))
-    if data is None and kind_of_model.claims_name is None:
-        fail("There is nothing to learn from. Name a table, or a folder of images.")
     checkpoint = out.with_name(f".{out.name}.checkpoint")
     with progress_bar("Reading") as progress:
         (options,) = passed(

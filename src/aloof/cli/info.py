@@ -37,6 +37,6 @@ def info(model: Model, as_json: Json = False) -> None:
         typer.echo(f"not used: {name} ({reason})")
     typer.echo("To make it again:")
     for line in found["again"]:
-        typer.echo(f"  {line}")
+        typer.echo(f"  {line}".rstrip())
     for words in found["training"].get("warnings", ()):
         typer.echo(f"warning: {words}", err=True)

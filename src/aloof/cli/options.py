@@ -19,7 +19,6 @@ __all__ = [
     "Device",
     "Encoding",
     "FileFormat",
-    "Force",
     "Id",
     "Json",
     "Label",
@@ -56,7 +55,6 @@ FileFormat = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Label = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column of labels. Default: as in training."),

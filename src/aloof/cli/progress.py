@@ -35,13 +35,15 @@ def progress_bar(description: str) -> Iterator[Progress]:
             disable=not console.is_terminal,
             transient=True,
         )
-        task = bar.add_task(description, total=None)
+        task, shown = bar.add_task(description, total=None), False
 
         def progress(done: int, total: int | None) -> None:
-            if not bar.live.is_started:
+            nonlocal shown
+            if not shown:
                 stack.enter_context(bar)
             bar.update(task, completed=done, total=total)
-            if done == total:
+            shown = done != total
+            if not shown:
                 stack.close()
 
         yield progress

@@ -207,12 +207,18 @@ def _read(
             raise ImageError("Labels need the folder with the images that they are of.")
         if normal is None:
             raise ImageError("There are no images. Give a folder, or a folder of normal ones.")
+    if isinstance(images, str | os.PathLike):
+        images = open_images(images)
+    if isinstance(images, Collection) and len(images):
+        folders = folders.opened(images.names)
     given = [images] if images is not None else [normal, anomaly]
     sources = [source for source in given if source is not None]
     if isinstance(images, ImageSet):
         found = images
-    elif all(isinstance(source, np.ndarray) for source in sources):
-        found = images_in_memory(*sources)
+    elif arrays := [source for source in sources if isinstance(source, np.ndarray)]:
+        if len(arrays) < len(sources):
+            raise ImageError("Give arrays of both kinds of images, or folders of both.")
+        found = images_in_memory(*arrays)
     else:
         found = read_images(sources, size=size, channels=channels, progress=progress)
         size = channels = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -82,16 +82,24 @@ class ImageLabels:
     @property
     def given(self) -> bool:
         """Whether there are labels at all."""
-        return not self.normal is self.anomaly is self.labels is None
+        return any(each is not None for each in (self.normal, self.anomaly, self.labels))
+
+    def opened(self, names: Sequence[str]) -> ImageLabels:
+        """Return the same with the table read, given the names of the files.
+
+        So what is wrong with it is known before the images are read.
+        """
+        if not isinstance(self.labels, str | os.PathLike):
+            return self
+        return ImageLabels(labels=self._read(os.fspath(self.labels), names))
 
     def of(self, found: ImageSet) -> tuple[NDArray[np.int64], list[str]]:
         """Return 1, 0 and -1 for each image, and what is odd about the labels."""
-        labels = self.labels
-        if isinstance(labels, str | os.PathLike):
-            return _by_name(found, self._read(os.fspath(labels), found))
+        labels = self.opened(found.names).labels
         if isinstance(labels, Mapping):
             return _by_name(found, labels)
         if labels is not None:
+            assert not isinstance(labels, os.PathLike)  # it was opened
             return read_labels(labels, len(found)), []
         y = np.full(len(found), UNLABELLED)
         for folder, label in ((self.normal, NORMAL), (self.anomaly, ANOMALY)):
@@ -99,7 +107,7 @@ class ImageLabels:
                 y[_inside(found, folder)] = label
         return y, []
 
-    def _read(self, path: str, found: ImageSet) -> dict[str, int]:
+    def _read(self, path: str, files: Sequence[str]) -> dict[str, int]:
         import pyarrow as pa
 
         from aloof.tabular.files import open_source
@@ -110,7 +118,7 @@ class ImageLabels:
         for name, role in ((self.id, "file names"), (self.label, "labels")):
             if name is not None:
                 check_column(name, table.column_names, role)
-        id = self.id or _column_of_names(table, found, self.label, path)
+        id = self.id or _column_of_names(table, files, self.label, path)
         label = self.label or _column_of_labels(table, id, path)
         labels = read_label_column(label, table[label], self.anomaly_value)
         check_labels(label, table[label], labels, self.anomaly_value)
@@ -122,10 +130,12 @@ class ImageLabels:
         }
 
 
-def _column_of_names(table: pa.Table, found: ImageSet, label: str | None, path: str) -> str:
+def _column_of_names(
+    table: pa.Table, files: Sequence[str], label: str | None, path: str
+) -> str:
     import pyarrow as pa
 
-    known = {*found.names, *(PurePosixPath(name).name for name in found.names)}
+    known = {*files, *(PurePosixPath(name).name for name in files)}
     hits: dict[str, int] = {}
     for name in table.column_names:
         kind = table.schema.field(name).type
@@ -136,7 +146,7 @@ def _column_of_names(table: pa.Table, found: ImageSet, label: str | None, path: 
     if best is None or not hits[best]:
         raise TableError(
             f"No column of {path} holds names of the images, such as "
-            f"{found.names[0]!r}. Say which one it is: --id COLUMN."
+            f"{files[0]!r}. Say which one it is: --id COLUMN."
         )
     return best
 

@@ -182,7 +182,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
         (["table.csv", "--size", "8"], "--size cannot be used with a table"),
         (["table.csv", "--normal", "parts"], "--normal cannot be used with a table"),
         (["--normal", "empty"], "There is no image in empty"),
-        (["--normal", "one"], "is 1 image not labelled"),
+        (["--normal", "one"], "got 1 image."),
         (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),
         (["--anomaly", "parts/bad"], "There are no images"),
         (["parts", "--normal", "fine"], "no image in a folder 'fine'"),

@@ -202,7 +202,7 @@ BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     "every row an anomaly": (b"a,fraud\n1,1\n2,1\n3,1\n", ["3 of 3 rows", "anomalies"]),
     "anomalies in the majority": (b"a,fraud\n1,1\n2,1\n3,0\n", ["2 of 3 rows"]),
     "minus one and one": (b"a,fraud\n1,-1\n2,1\n3,1\n", ["-1 and 1 only"]),
-    "one row": (b"a,fraud\n1,0\n", ["has 1 rows"]),
+    "one row": (b"a,fraud\n1,0\n", ["got 1 row."]),
     "a line too long": (b"a,fraud\n1,0\n2,0,0\n", ["bad.csv"]),
     "no column left": (b"fraud\n1\n0\n0\n", ["no columns"]),
     "twice the same name": (b"a,a,fraud\n1,2,0\n", ["more than one column named 'a'"]),

@@ -35,6 +35,7 @@ from aloof.modelling import (
     hold_out,
     made_by,
 )
+from aloof.phrases import count
 from aloof.training import Method
 
 __all__ = ["are_images", "fit_images"]
@@ -135,15 +136,14 @@ def fit_images(
     made = made_by(fit_images, written, chosen, parameters)
     if found.skipped:
         remarks.append(
-            f"{len(found.skipped):,} files were skipped; the first is {found.skipped[0]}."
+            f"{count(len(found.skipped), 'file')} skipped; the first is {found.skipped[0]}."
         )
     for words in remarks:
         warnings.warn(words, ImageWarning, stacklevel=2)
     if (n_usual := int((y != ANOMALY).sum())) < 2:
         raise ImageError(
-            f"There {'is 1 image' if n_usual == 1 else 'are 0 images'} not labelled as an "
-            "anomaly, and it takes at least 2, better 200, to learn what is normal. Add normal "
-            "images."
+            f"There must be at least 2 images not labelled as an anomaly, better 200, to learn "
+            f"what is normal; got {count(n_usual, 'image')}. Add normal images."
         )
     train, held_out = hold_out(y, calibration, seed)
     detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)

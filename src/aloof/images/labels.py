@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from aloof.exceptions import ImageError, LabelError, TableError
 from aloof.images.reading import ImageSet
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED, read_labels
+from aloof.phrases import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -214,4 +215,6 @@ def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int
     lost = [name for name in labels if name not in used | skipped]
     if not lost:
         return y, []
-    return y, [f"{len(lost):,} labels are for files that are not there, such as {lost[0]!r}."]
+    return y, [
+        f"{count(len(lost), 'label')} for files that are not there, such as {lost[0]!r}."
+    ]

@@ -16,6 +16,7 @@ from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.modelling import check_choices, fit_detector, hold_out, made_by
+from aloof.phrases import count
 from aloof.tabular.columns import Kind
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.files import Source, open_source
@@ -148,8 +149,8 @@ def fit(
         table = table.drop_columns(label)
     if (n_usual := int((labels != ANOMALY).sum())) < 2:
         raise TableError(
-            f"The table has {n_usual} rows that are not labelled as anomalies, and it takes "
-            "at least 2, better 1,000, to learn what is normal. Add normal or unlabelled rows."
+            "There must be at least 2 rows not labelled as anomalies, better 1,000, to learn "
+            f"what is normal; got {count(n_usual, 'row')}. Add normal or unlabelled rows."
         )
     train, held_out = hold_out(labels, calibration, seed)
     encoder = TableEncoder.fit(

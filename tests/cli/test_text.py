@@ -66,7 +66,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
         *["--out", "model", "--members", "2", "--epochs", "8", *chosen],
     )
     assert fitted.exit_code == 0, fitted.output
-    assert "8 labelled anomalies in 1 columns" in fitted.stdout
+    assert "8 labelled anomalies in 1 column" in fitted.stdout
 
     scored = aloof("score", "model", "new.csv", "--out", "scores.csv")
     assert scored.exit_code == 0, scored.output

@@ -187,7 +187,7 @@ class TableEncoder:
         return float(np.sqrt(self.n_features / varying)) if varying else 1.0
 
     def transform(
-        self, table: Any, *, warn: Callable[[str], None] | None = None
+        self, table: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float32]:
         """Encode rows.
 
@@ -196,7 +196,7 @@ class TableEncoder:
         table
             A frame of any flavour with the columns of `fit`, in any order.
         warn
-            Called with words about the table in place of `warnings.warn`. They are about
+            Called with warnings about the table in place of `warnings.warn`. They are about
             columns that were not there in `fit`, and about values that cannot be read, which
             count as missing.
 
@@ -220,7 +220,7 @@ class TableEncoder:
             encoded[begin : begin + _ROWS] *= np.float32(self.gain)
         for unreadable in bad:
             if words := unreadable.words():
-                say(words)
+                say(TableWarning(words, unreadable.name))
         return encoded
 
     def sum_by_column(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -283,7 +283,7 @@ class TableEncoder:
     def _by_column(self, features: NDArray[Any]) -> list[NDArray[Any]]:
         return np.split(features, self._ends[:-1], axis=1)
 
-    def _check_names(self, given: Sequence[str], say: Callable[[str], None]) -> None:
+    def _check_names(self, given: Sequence[str], say: Callable[[TableWarning], None]) -> None:
         missing = [name for name in self.names if name not in given]
         extra = [name for name in given if name not in self.names and name not in self.dropped]
         if missing:
@@ -294,7 +294,8 @@ class TableEncoder:
                 f"{closest(first, extra or given)}. It has: {_some(given)}."
             )
         if extra:
-            say(f"Columns that the model was not trained on are not used: {_some(extra)}.")
+            words = f"Columns that the model was not trained on are not used: {_some(extra)}."
+            say(TableWarning(words, "columns"))
 
 
 class _Unreadable:
@@ -341,8 +342,8 @@ def _without_anomalies(table: pa.Table, labels: NDArray[Any]) -> pa.Table:
     return table.filter(pa.array(labels != ANOMALY))
 
 
-def _issue(words: str) -> None:
-    warnings.warn(words, TableWarning, stacklevel=4)
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=4)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

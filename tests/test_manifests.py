@@ -139,7 +139,7 @@ def outcomes(folder: Path, score: Scores, n: int, seed: int) -> Counter[str]:
             continue
         except Exception as error:
             raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
-        same = np.array_equal(scores, expected)
+        same = np.allclose(scores, expected, rtol=1e-3)  # as the probe in a manifest has it
         # What a column has learned can be other than it was, and still make sense.
         assert same or path[:3] == ["table", "encoder", "columns"], what
         assert np.isfinite(scores).all(), what

@@ -6,9 +6,11 @@ wrong: `DualPriorVAE` and `MaxMinVAE` learn from both.
 >>> from aloof import DualPriorVAE
 >>> detector = DualPriorVAE(random_state=0)
 
-Tables of any columns, from a frame or a file: ``aloof.fit(frame, label="fraud")``.
+Tables of any columns, from a frame or a file: ``aloof.fit(frame, label="fraud")``. Folders of
+images: ``aloof.fit(normal="good", anomaly="bad")``.
 """
 
+import importlib
 import typing
 
 from aloof._version import __version__
@@ -19,15 +21,18 @@ from aloof.estimators import (
     MaxMinVAE,
     fit_many,
 )
+from aloof.fitting import fit
 from aloof.labels import encode_labels
 from aloof.loading import load
 
 if typing.TYPE_CHECKING:
-    from aloof.tabular import TableModel, fit
+    from aloof.images import ImageModel
+    from aloof.tabular import TableModel
 
 __all__ = [
     "VAE",
     "DualPriorVAE",
+    "ImageModel",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "TableModel",
@@ -38,17 +43,15 @@ __all__ = [
     "load",
 ]
 
-# Tables need pyarrow, which the detectors do without.
-_OF_TABLES = ("TableModel", "fit")
+# Tables need pyarrow, which the detectors do without; images are found in the same way.
+_MODELS = {"ImageModel": "aloof.images", "TableModel": "aloof.tabular"}
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name not in _OF_TABLES:
+    if name not in _MODELS:
         raise AttributeError(f"module 'aloof' has no attribute {name!r}")
-    from aloof import tabular
-
-    return getattr(tabular, name)
+    return getattr(importlib.import_module(_MODELS[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_TABLES})
+    return sorted({*globals(), *_MODELS})

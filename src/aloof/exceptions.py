@@ -18,16 +18,21 @@
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
     └── MissingExtraError (ImportError) an optional dependency that is not installed
 
-    CalibrationWarning (UserWarning)    too few calibration rows for what was asked for
-    ImageWarning (UserWarning)          images that look odd but can be used
-    LabelWarning (UserWarning)          labels that look odd but can be used
-    TableWarning (UserWarning)          a table that looks odd but can be used
+    AloofWarning (UserWarning)          knows what it is about, and is said once of each thing
+    ├── CalibrationWarning              too few calibration rows for what was asked for
+    ├── ImageWarning                    images that look odd but can be used
+    ├── LabelWarning                    labels that look odd but can be used
+    └── TableWarning                    a table that looks odd but can be used
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 __all__ = [
     "AloofError",
+    "AloofWarning",
     "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
@@ -46,6 +51,7 @@ __all__ = [
     "TableError",
     "TableWarning",
     "TextError",
+    "once_of_each",
 ]
 
 
@@ -115,17 +121,50 @@ class MissingExtraError(AloofError, ImportError):
         )
 
 
-class CalibrationWarning(UserWarning):
+class AloofWarning(UserWarning):
+    """Base of every warning issued by aloof.
+
+    Parameters
+    ----------
+    words
+        What to say.
+    about
+        What it is about, such as a column; numbers and examples in the words may differ.
+        None: the words themselves.
+    """
+
+    def __init__(self, words: str, about: str | None = None) -> None:
+        super().__init__(words)
+        self.about = words if about is None else about
+
+
+class CalibrationWarning(AloofWarning):
     """Too few calibration rows for the threshold that was asked for."""
 
 
-class ImageWarning(UserWarning):
+class ImageWarning(AloofWarning):
     """Images that look odd but can be used."""
 
 
-class LabelWarning(UserWarning):
+class LabelWarning(AloofWarning):
     """Labels that look odd but can be used."""
 
 
-class TableWarning(UserWarning):
+class TableWarning(AloofWarning):
     """A table that looks odd but can be used."""
+
+
+_W = TypeVar("_W", bound=AloofWarning)
+
+
+def once_of_each(say: Callable[[_W], None]) -> Callable[[_W], None]:
+    """Return what passes on the first warning of each category about each thing."""
+    said: set[tuple[type[AloofWarning], str]] = set()
+
+    def say_once(warning: _W) -> None:
+        key = (type(warning), warning.about)
+        if key not in said:
+            said.add(key)
+            say(warning)
+
+    return say_once

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from aloof.arrays import ArrayModel
 from aloof.estimators import Detector, from_model
 from aloof.exceptions import ModelError
+from aloof.kinds import KINDS, ModelKind
+from aloof.modelling import Model
 from aloof.networks import NetworkFactory
 from aloof.persistence import read_model
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from aloof.images import ImageModel
     from aloof.tabular import TableModel
 
-__all__ = ["load"]
+__all__ = ["load", "open_model"]
 
 
 def load(
@@ -35,21 +38,26 @@ def load(
     device
         Where to score.
     """
-    model = read_model(path)
-    if "images" in model[0]:
-        from aloof.images import ImageModel
-
-        if encoder is not None or decoder is not None:
-            raise ModelError(
-                f"{os.fspath(path)} is a model of images; load it without encoder and decoder."
-            )
-        return ImageModel.from_model(path, model, device=device)
-    if "table" not in model[0]:
-        return from_model(path, model, encoder=encoder, decoder=decoder, device=device)
-    from aloof.tabular import TableModel
-
+    content = read_model(path)
+    kind = _kind(content[0])
+    if kind is None:
+        return from_model(path, content, encoder=encoder, decoder=decoder, device=device)
     if encoder is not None or decoder is not None:
         raise ModelError(
-            f"{os.fspath(path)} is a model of a table; load it without encoder and decoder."
+            f"{os.fspath(path)} is a model of {kind.model.kind}; load it without encoder and "
+            "decoder."
         )
-    return TableModel.from_model(path, model, device=device)
+    return kind.model.from_model(path, content, device=device)  # type: ignore[return-value]
+
+
+def open_model(path: str | os.PathLike[str], *, device: str = "auto") -> Model:
+    """Read any model that was saved; a detector as an `ArrayModel`."""
+    content = read_model(path)
+    kind = _kind(content[0])
+    model = ArrayModel if kind is None else kind.model
+    return model.from_model(path, content, device=device)
+
+
+def _kind(manifest: dict[str, object]) -> ModelKind | None:
+    """Return the kind of model that a manifest describes; None: a detector alone."""
+    return next((kind for kind in KINDS if kind.section in manifest), None)

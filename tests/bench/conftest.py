@@ -14,25 +14,27 @@ from scipy.io import savemat
 from aloof import VAE
 from aloof.bench import specify
 from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds
-from aloof.datasets.registry import ODDS, Dataset
+from aloof.datasets import DataFile, PublicTable
+from aloof.datasets.registry import DATASETS
 
 SHORT = {"n_members": 2, "hidden": [8], "latent_dim": 3, "max_epochs": 6}
 
 
-def write_dataset(folder: Path, name: str, n_anomalies: int) -> Dataset:
+def write_dataset(folder: Path, name: str, n_anomalies: int) -> PublicTable:
     rng = np.random.default_rng(len(name))
     X = np.r_[rng.normal(size=(100, 4)), rng.normal(size=(n_anomalies, 4)) + 2.0]
     y = np.r_[np.zeros(100), np.ones(n_anomalies)]
     (folder / "odds").mkdir(parents=True, exist_ok=True)
     savemat(folder / "odds" / f"{name}.mat", {"X": X, "y": y[:, None]})
-    return Dataset(
+    return PublicTable(
         name=name,
+        title=name,
         home=f"https://example.org/{name}",
-        urls=("http://127.0.0.1:9/never-asked",),
+        files=(DataFile(path=f"odds/{name}.mat", sha256=("0" * 64,)),),
+        task="the last rows are anomalies",
         n_rows=100 + n_anomalies,
         n_columns=4,
         n_anomalies=n_anomalies,
-        sha256=("0" * 64,),
     )
 
 
@@ -40,7 +42,7 @@ def write_dataset(folder: Path, name: str, n_anomalies: int) -> Dataset:
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The data sets `many` and `few`, by their number of anomalies."""
     for name, n_anomalies in (("many", 30), ("few", 4)):
-        monkeypatch.setitem(ODDS, name, write_dataset(tmp_path / "data", name, n_anomalies))
+        monkeypatch.setitem(DATASETS, name, write_dataset(tmp_path / "data", name, n_anomalies))
     monkeypatch.setenv("ALOOF_DATA", str(tmp_path / "data"))
 
 

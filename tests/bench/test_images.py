@@ -31,8 +31,8 @@ from aloof.bench.images.splits import class_pairs, make_image_split
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import image_grids
 from aloof.bench.workers import Event
+from aloof.datasets import ImageDataset
 from aloof.exceptions import ExperimentError
-from aloof.images import ImageDataset
 
 LABELS = np.repeat(np.arange(4), [100, 120, 80, 100])
 
@@ -267,7 +267,7 @@ from pathlib import Path
 import numpy as np
 from aloof.bench import run_study, specify
 from aloof.bench.images import ImageSpecification, make_images
-from aloof.images import ImageDataset
+from aloof.datasets import ImageDataset
 
 rng = np.random.default_rng(0)
 pixels = rng.integers(0, 255, (100, 1, 28, 28)).astype(np.uint8)

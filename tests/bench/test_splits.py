@@ -15,7 +15,7 @@ from aloof.bench import (
     standardise,
     training_rows,
 )
-from aloof.datasets import list_datasets, load_odds
+from aloof.datasets import PublicTable, list_datasets, load_dataset
 from aloof.exceptions import LabelError
 from aloof.labels import read_labels
 
@@ -304,7 +304,7 @@ def test_a_digest_is_of_the_rows() -> None:
 )
 def test_the_paper_s_setting_on_the_real_sets(name: str, n_labelled: int, monkeypatch) -> None:
     monkeypatch.setenv("ALOOF_DATA", str(REAL))
-    table = load_odds(name)
+    table = load_dataset(name)
     split = make_split(table.y, seed=0, gamma_l=0.01)
     assert len(split.train_anomaly) == n_labelled
     assert len(split.hidden) == 0
@@ -319,4 +319,4 @@ def test_the_paper_s_setting_on_the_real_sets(name: str, n_labelled: int, monkey
 def test_the_real_setting_covers_every_set() -> None:
     marks = test_the_paper_s_setting_on_the_real_sets.pytestmark
     named = [name for mark in marks if mark.name == "parametrize" for name, _ in mark.args[1]]
-    assert named == [entry.name for entry in list_datasets()]
+    assert named == [entry.name for entry in list_datasets(PublicTable)]

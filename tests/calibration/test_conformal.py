@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import false_discovery_control, kstest
 
 from aloof.calibration import (
-    count_p_values,
-    false_discovery_level,
-    false_discovery_level_from_counts,
+    Decision,
+    Threshold,
+    discoveries,
     p_values,
     rows_needed,
     smallest_p,
@@ -34,6 +34,15 @@ def reference_rejections(p: np.ndarray, target: float) -> np.ndarray:
     return rejected
 
 
+def decision(calibration: np.ndarray, target: float) -> Decision:
+    rule = Threshold(fdr=target)
+    return Decision(rule, rule.level(calibration), calibration)
+
+
+def found(calibration: np.ndarray, scores: Any, target: float) -> np.ndarray:
+    return decision(calibration, target).flag(scores)
+
+
 @pytest.mark.parametrize("digits", [1, 9], ids=["many ties", "no ties"])
 def test_p_values_are_ranks(digits: int) -> None:
     rng = np.random.default_rng(0)
@@ -53,21 +62,19 @@ def test_levels_are_those_of_the_step_up_rule(target: float, share: float) -> No
         calibration = np.sort(rng.normal(size=n))
         scores = rng.normal(size=m) + 4 * (rng.random(m) < share)
         p = p_values(calibration, scores)
-        level = false_discovery_level(p, target)
-        expected = reference_rejections(p, target)
-        if level is None:
-            assert not expected.any()
-        else:
-            assert np.array_equal(p <= level, expected)
+        flagged = found(calibration, scores, target)
+        assert np.array_equal(flagged, reference_rejections(p, target))
+        assert np.array_equal(flagged, false_discovery_control(p) <= target)
         # In parts, as a stream comes.
-        counts = sum(count_p_values(calibration, part) for part in np.array_split(scores, 7))
-        assert counts.sum() == m  # type: ignore[union-attr]
-        assert false_discovery_level_from_counts(counts, target) == level  # type: ignore[arg-type]
+        rule = decision(calibration, target)
+        counts = np.sum([rule.counts(part) for part in np.array_split(scores, 7)], 0)
+        assert counts.sum() == m
+        assert np.array_equal(scores > rule.level(counts), flagged)
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert false_discovery_level([], 0.1) is None
-    assert false_discovery_level_from_counts(np.zeros(11, int), 0.1) is None
+    assert discoveries(np.zeros(11, int), 0.1) == 0
+    assert found(np.arange(10.0), [], 0.1).tolist() == []
 
 
 def simulate(seed: int, n_anomalies: int) -> tuple[Any, Any, Any]:
@@ -80,19 +87,17 @@ def simulate(seed: int, n_anomalies: int) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("target", [0.05, 0.2])
 def test_false_discovery_rate_is_kept(target: float) -> None:
     """Most rows are normal; 200 fresh sets of calibration rows and rows to decide on."""
-    shares, found = [], []
+    shares, recall = [], []
     for seed in range(200):
         calibration, scores, truth = simulate(seed, n_anomalies=40)
-        p = p_values(calibration, scores)
-        level = false_discovery_level(p, target)
-        flagged = p <= (0 if level is None else level)
+        flagged = found(calibration, scores, target)
         shares.append((flagged & ~truth).sum() / max(1, flagged.sum()))
-        found.append((flagged & truth).sum() / truth.sum())
+        recall.append((flagged & truth).sum() / truth.sum())
     error = np.std(shares) / np.sqrt(len(shares))
     assert np.mean(shares) <= target + 3 * error
     # Benjamini-Hochberg is exact up to the share of normal rows: it does not hold back.
     assert np.mean(shares) >= target * 500 / 540 - 4 * error
-    assert np.mean(found) > 0.95
+    assert np.mean(recall) > 0.95
 
 
 @pytest.mark.parametrize("target", [0.05, 0.2])
@@ -101,7 +106,7 @@ def test_false_discovery_rate_is_kept_where_all_rows_are_normal(target: float) -
     runs = []
     for seed in range(200):
         calibration, scores, _ = simulate(seed, n_anomalies=0)
-        runs.append(false_discovery_level(p_values(calibration, scores), target) is not None)
+        runs.append(found(calibration, scores, target).any())
     assert np.mean(runs) <= target + 3 * np.sqrt(target * (1 - target) / len(runs))
 
 
@@ -135,8 +140,7 @@ def test_rows_needed_are_the_fewest_that_do(rate: float) -> None:
 
 def test_rows_needed_for_rare_anomalies_are_the_fewest_that_find_them() -> None:
     n = rows_needed(0.05, anomalies=0.01)
-    for size, found in [(n, True), (n - 1, False)]:
+    for size, enough in [(n, True), (n - 1, False)]:
         calibration = np.arange(size, dtype=float)
         scores = np.r_[np.full(10, 1e9), np.zeros(990)]
-        level = false_discovery_level(p_values(calibration, scores), 0.05)
-        assert (level is not None) is found
+        assert found(calibration, scores, 0.05).any() == enough

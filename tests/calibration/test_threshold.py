@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import false_discovery_control
 
-from aloof.calibration import Threshold, false_discovery_level, p_values
+from aloof.calibration import Decision, Threshold, p_values
 
 RULES: list[tuple[dict[str, Any], str]] = [
     ({"share": 0.01}, "1 % of normal rows"),
@@ -14,6 +15,10 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"fdr": 0.05}, "a false discovery rate of 5 %"),
     ({"value": -1.5}, "anomaly scores above -1.5"),
 ]
+
+
+def flag(rule: Threshold, scores: Any, calibration: Any) -> np.ndarray:
+    return Decision(rule, rule.level(calibration), np.asarray(calibration)).flag(scores)
 
 
 @pytest.mark.parametrize(("state", "words"), RULES)
@@ -72,7 +77,7 @@ def test_levels_flag_where_the_p_value_is_small(rate: float, n: int) -> None:
     rng = np.random.default_rng(0)
     calibration = np.sort(rng.normal(size=n))
     scores = np.r_[rng.normal(size=500), calibration, 9.0]
-    flagged = Threshold(share=rate).flag(scores, calibration)
+    flagged = flag(Threshold(share=rate), scores, calibration)
     p = p_values(calibration, scores)
     assert np.array_equal(flagged, p <= rate * (1 + 1e-9))
     assert np.array_equal(flagged, scores > Threshold(share=rate).level(calibration))
@@ -94,7 +99,7 @@ def test_shares_hold_on_fresh_normal_rows(rule: dict[str, Any]) -> None:
     for seed in range(400):
         rng = np.random.default_rng(seed)
         calibration = np.sort(rng.gamma(2.0, size=200))
-        shares.append(Threshold(**rule).flag(rng.gamma(2.0, size=500), calibration).mean())
+        shares.append(flag(Threshold(**rule), rng.gamma(2.0, size=500), calibration).mean())
     error = np.std(shares) / np.sqrt(len(shares))
     assert abs(np.mean(shares) - 6 / 201) < 4 * error
 
@@ -108,7 +113,7 @@ def test_without_held_out_rows_it_is_a_share_of_the_rows_themselves() -> None:
 
 def test_values_ask_nobody() -> None:
     assert Threshold(value=2.0).level([]) == 2.0
-    assert Threshold(value=2.0).flag([1.0, 2.0, 3.0], []).tolist() == [False, False, True]
+    assert flag(Threshold(value=2.0), [1.0, 2.0, 3.0], []).tolist() == [False, False, True]
     assert Threshold(value=2.0).shortage(0) is None
 
 
@@ -117,15 +122,15 @@ def test_false_discovery_rate_is_decided_over_the_rows_together() -> None:
     calibration = np.sort(rng.normal(size=1000))
     scores = np.r_[rng.normal(size=200), 3 + rng.normal(size=60)]
     rule = Threshold(fdr=0.1)
-    flagged = rule.flag(scores, calibration)
+    flagged = flag(rule, scores, calibration)
     p = p_values(calibration, scores)
-    assert np.array_equal(flagged, p <= false_discovery_level(p, 0.1))
+    assert np.array_equal(flagged, false_discovery_control(p) <= 0.1)
     # A row that is found among many anomalies is not found among normal rows only.
     edge = np.flatnonzero(flagged)[p[flagged].argmax()]
-    assert not rule.flag(np.r_[scores[:200], scores[edge]], calibration)[-1]
+    assert not flag(rule, np.r_[scores[:200], scores[edge]], calibration)[-1]
     # No discovery lies below the level.
     assert scores[flagged].min() > rule.level(calibration)
-    assert not rule.flag(scores[:5] - 9, calibration).any()
+    assert not flag(rule, scores[:5] - 9, calibration).any()
 
 
 @pytest.mark.parametrize(
@@ -153,4 +158,4 @@ def test_a_rate_that_no_row_can_reach() -> None:
     words = Threshold(fdr=0.05).shortage(10)
     assert words is not None
     assert "no row can ever be flagged" in words
-    assert not Threshold(fdr=0.05).flag(np.full(9, 1e9), np.arange(10.0)).any()
+    assert not flag(Threshold(fdr=0.05), np.full(9, 1e9), np.arange(10.0)).any()

@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 from aloof import VAE
 from aloof.bench import figure1 as figure
 from aloof.cli.app import app
-from aloof.datasets.registry import ODDS, Dataset
+from aloof.datasets import DataFile, PublicTable
+from aloof.datasets.registry import DATASETS
 
 EXPERIMENT = """
 title = "A small one"
@@ -50,16 +51,17 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     y = np.repeat([0, 1], [100, 30])
     (tmp_path / "data" / "odds").mkdir(parents=True)
     savemat(tmp_path / "data" / "odds" / "tiny.mat", {"X": X, "y": y[:, None]})
-    entry = Dataset(
+    entry = PublicTable(
         name="tiny",
+        title="Tiny",
         home="https://example.org/tiny",
-        urls=(),
+        files=(DataFile(path="odds/tiny.mat", sha256=("0" * 64,)),),
+        task="the last rows are anomalies",
         n_rows=130,
         n_columns=4,
         n_anomalies=30,
-        sha256=("0" * 64,),
     )
-    monkeypatch.setitem(ODDS, "tiny", entry)
+    monkeypatch.setitem(DATASETS, "tiny", entry)
     monkeypatch.setenv("ALOOF_DATA", str(tmp_path / "data"))
     peer = partial(VAE, n_members=1, hidden=(8,), latent_dim=2, max_epochs=2)
     broken = partial(VAE, n_members=0)

@@ -104,7 +104,8 @@ def test_one_file_is_scored(here: Path) -> None:
 def test_info_and_threshold(here: Path, tmp_path: Path) -> None:
     shown = aloof("info", "model").stdout
     assert "100 images" not in shown
-    assert "108 images, 8 labelled anomalies, 20 held out" in shown
+    for part in ("108 images", "8 anomalies, 100 normal", "20 images held out"):
+        assert part in shown
     assert "16 x 16 pixels, in colour" in shown
     assert json.loads(aloof("info", "model", "--json").stdout)["shape"] == [3, 16, 16]
     (here / "model").unlink()
@@ -168,7 +169,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
     common = ("--out", "m", *SHORT)
     refused(aloof("fit", "parts", "--labels", "three.csv", *common), "a, b", "--label COLUMN")
     refused(aloof("fit", "parts", "--labels", "other.csv", *common), "--id COLUMN")
-    refused(aloof("fit", "--labels", "other.csv", *common), "needs the folder")
+    refused(aloof("fit", "--labels", "other.csv", *common), "need the folder")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
         (["table.csv", "--size", "8"], "--size cannot be used with a table"),
         (["table.csv", "--normal", "parts"], "--normal cannot be used with a table"),
         (["--normal", "empty"], "There is no image in empty"),
-        (["--normal", "one"], "is 1 image not labelled"),
+        (["--normal", "one"], "got 1 image."),
         (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),
         (["--anomaly", "parts/bad"], "There are no images"),
         (["parts", "--normal", "fine"], "no image in a folder 'fine'"),
@@ -213,9 +214,43 @@ def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
         (["score", "model", "new", "--out", "s.csv", "--keep", "a"], "--keep cannot be used"),
         (["score", "model", "new", "--out", "s.csv", "--resume"], "--resume cannot be used"),
         (["report", "model", "new", "--out", "r.html", "--label", "a"], "--label cannot be"),
-        (["evaluate", "model", "new"], "a model of images"),
+        (["score", "model", "new", "--out", "s.csv", "--reasons", "3"], "--reasons cannot be"),
+        (["evaluate", "model", "new"], "Say which images are anomalies"),
+        (["evaluate", "model", "new", "--anomaly", "bad"], "no images labelled as normal"),
         (["score", "model", "nowhere", "--out", "s.csv"], "no folder or file 'nowhere'"),
     ],
 )
 def test_what_only_tables_have_is_refused(here: Path, arguments: list[str], words: str) -> None:
     refused(aloof(*arguments), words)
+
+
+def test_labels_are_compared_with(here: Path) -> None:
+    folders = ("--normal", "good", "--anomaly", "bad")
+    done = aloof("evaluate", "model", "new", *folders)
+    assert done.exit_code == 0, done.stderr
+    assert "22 images: 6 anomalies, 16 normal" in done.stdout
+    found = json.loads(aloof("evaluate", "model", "new", *folders, "--json").stdout)
+    assert found["auroc"] > 0.9
+    lines = [f"bad/{i:03}.png;1" for i in range(6)] + [f"good/{i:03}.png;0" for i in range(16)]
+    (here / "labels.csv").write_text("\n".join(["file;defect", *lines]))
+    table = ("--labels", "labels.csv", "--delimiter", ";")
+    again = json.loads(aloof("evaluate", "model", "new", *table, "--json").stdout)
+    assert again == found
+    done = aloof("report", "model", "new", *table, "--out", "report.html")
+    assert done.exit_code == 0, done.stderr
+    page = (here / "report.html").read_text()
+    assert "Against the labels" in page
+    assert "6 labelled anomalies, 16 labelled normal" in page
+    assert f"ROC curve is {100 * found['auroc']:.1f}".rstrip("0").rstrip(".") in page
+    assert "aloof report MODEL new --labels labels.csv --delimiter" in page
+    refused(aloof("evaluate", "model", "new", *folders, *table), "Give labels, or the folders")
+
+
+def test_calibration_with_new_images(here: Path) -> None:
+    (here / "model").unlink()
+    done = aloof("fit", "parts", "--anomaly", "bad", *SHORT, "--out", "model")
+    assert done.exit_code == 0, done.stderr
+    done = aloof("calibrate", "model", "new", "--anomaly", "bad")
+    assert done.exit_code == 0, done.stderr
+    assert "calibrated with 16 images" in done.stdout
+    assert "16 images scored" in aloof("info", "model").stdout

@@ -12,6 +12,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from typer.testing import CliRunner, Result
 
 import aloof as package
 from aloof.cli.app import app
-from aloof.tabular import TableModel, open_source
+from aloof.tabular import TableModel, fit, open_source
 
 ROOT = Path(__file__).parents[2]
 SHORT = ["--members", "2", "--epochs", "10"]
@@ -148,7 +149,8 @@ def test_fit_as_json(here: Path) -> None:
     found = json.loads(done.stdout)
     assert found["training"]["n_calibration"] == 148
     assert found["training"]["seed"] == 4
-    assert "age" not in found["columns"]
+    assert "age" not in [column["name"] for column in found["columns"]]
+    assert found["dropped"]["age"] == "dropped by the user"
     model = TableModel.load("m")
     assert type(model.detector).__name__ == "VAE"
     kinds = {column.name: column.kind for column in model.encoder.columns}
@@ -200,7 +202,7 @@ BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     "every row an anomaly": (b"a,fraud\n1,1\n2,1\n3,1\n", ["3 of 3 rows", "anomalies"]),
     "anomalies in the majority": (b"a,fraud\n1,1\n2,1\n3,0\n", ["2 of 3 rows"]),
     "minus one and one": (b"a,fraud\n1,-1\n2,1\n3,1\n", ["-1 and 1 only"]),
-    "one row": (b"a,fraud\n1,0\n", ["has 1 rows"]),
+    "one row": (b"a,fraud\n1,0\n", ["got 1 row."]),
     "a line too long": (b"a,fraud\n1,0\n2,0,0\n", ["bad.csv"]),
     "no column left": (b"fraud\n1\n0\n0\n", ["no columns"]),
     "twice the same name": (b"a,a,fraud\n1,2,0\n", ["more than one column named 'a'"]),
@@ -382,7 +384,7 @@ def test_too_few_calibration_rows_for_a_rate_are_warned_of(here: Path) -> None:
 def test_info(here: Path) -> None:
     done = aloof("info", "model")
     assert done.exit_code == 0, done.stderr
-    for part in ("DualPriorVAE", "1,500 rows", "15 labelled anomalies", "fraud", "timestamp"):
+    for part in ("DualPriorVAE", "1,500 rows", "fraud: 15 anomalies", "timestamp", "again"):
         assert part in done.stdout
     found = json.loads(aloof("info", "model", "--json").stdout)
     assert found["id"] == "payment"
@@ -468,18 +470,19 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
 
 
 def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import aloof.cli.fit as module
-
+    @wraps(fit)
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fit_table", interrupted)
+    monkeypatch.setattr("aloof.tabular.fit", interrupted)
     done = aloof("fit", "train.csv", "--label", "fraud", "--out", "m")
     assert done.exit_code == 130
     assert "The same command continues." in done.stderr
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "explain", "threshold", "info"])
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "explain", "calibrate", "threshold", "info"]
+)
 def test_help_teaches_with_an_example(command: str) -> None:
     done = aloof(command, "--help")
     assert done.exit_code == 0

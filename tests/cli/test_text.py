@@ -66,14 +66,14 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
         *["--out", "model", "--members", "2", "--epochs", "8", *chosen],
     )
     assert fitted.exit_code == 0, fitted.output
-    assert "8 labelled anomalies in 1 columns" in fitted.stdout
+    assert "8 labelled anomalies in 1 column" in fitted.stdout
 
     scored = aloof("score", "model", "new.csv", "--out", "scores.csv")
     assert scored.exit_code == 0, scored.output
     rows = read(here / "scores.csv")
     ranked = sorted(rows, key=lambda row: -float(row["anomaly_score"]))
     assert {row["ticket"] for row in ranked[:6]} == set("012345")
-    assert "reads unlike what is usual" in ranked[0]["reason_1"]
+    assert "reads unlike what is normal" in ranked[0]["reason_1"]
 
     judged = aloof("evaluate", "model", "new.csv", "--label", "odd", "--json")
     assert json.loads(judged.stdout)["auroc"] == 1.0
@@ -88,7 +88,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
 
     page = aloof("report", "model", "new.csv", "--out", "report.html")
     assert page.exit_code == 0, page.output
-    assert "reads unlike what is usual" in (here / "report.html").read_text(encoding="utf8")
+    assert "reads unlike what is normal" in (here / "report.html").read_text(encoding="utf8")
     assert "text" in aloof("info", "model").stdout
 
 
@@ -115,7 +115,7 @@ def test_a_text_file_has_one_document_a_line(here: Path) -> None:
             ["--text", "review", "--embedder", "no/such/model"],
             "'no/such/model' cannot be loaded",
         ),
-        (["--kind", "review=prose"], "'timestamp' or 'text'; got 'prose'"),
+        (["--kind", "review=prose"], "cannot be of the kind 'prose'. Known are category"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(

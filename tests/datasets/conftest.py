@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from aloof.datasets.registry import ODDS, Dataset
+from aloof.datasets import DataFile, Dataset, PublicTable
+from aloof.datasets.registry import DATASETS
 
 ROWS = np.arange(36.0).reshape(12, 3) / 7
 LABELS = np.array([0] * 9 + [1] * 3)
@@ -47,16 +48,18 @@ def register(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Callable[..., D
     """Make "tiny" a data set that can be had from the given addresses."""
 
     def tiny(*urls: str) -> Dataset:
-        entry = Dataset(
+        known = ("0" * 64, hashlib.sha256(content).hexdigest())
+        entry = PublicTable(
             name="tiny",
+            title="Tiny",
             home="https://example.org/tiny",
-            urls=urls,
+            files=(DataFile(path="odds/tiny.mat", sha256=known, urls=urls),),
+            task="three rows are anomalies",
             n_rows=12,
             n_columns=3,
             n_anomalies=3,
-            sha256=("0" * 64, hashlib.sha256(content).hexdigest()),
         )
-        monkeypatch.setitem(ODDS, "tiny", entry)
+        monkeypatch.setitem(DATASETS, "tiny", entry)
         return entry
 
     return tiny

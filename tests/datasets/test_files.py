@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from aloof.datasets import cache_folder, dataset_path, fetch, load_odds
-from aloof.exceptions import DatasetError
+from aloof.datasets import cache_folder, find_dataset, load_dataset
+from aloof.exceptions import DatasetError, MissingExtraError
+
+
+def dataset_path(name: str) -> Path:
+    return find_dataset(name).path
+
+
+def fetch(name: str) -> Path:
+    find_dataset(name).check()
+    return dataset_path(name)
 
 
 def files_under(folder: Path) -> list[Path]:
@@ -21,7 +30,7 @@ def test_a_download_is_cached_and_asked_for_once(register, server, content, fold
     path = fetch("tiny")
     assert path == dataset_path("tiny") == folders / "cache" / "aloof" / "odds" / "tiny.mat"
     assert path.read_bytes() == content
-    assert load_odds("tiny").known
+    assert load_dataset("tiny").known
     assert server.asked == ["/tiny.mat"]
     assert files_under(folders) == [path]
 
@@ -45,7 +54,7 @@ def test_a_hash_mismatch_is_an_error_and_nothing_stays(
     entry = register(f"{server.url}/tiny.mat")
     with pytest.raises(DatasetError, match="hash mismatch") as caught:
         fetch("tiny")
-    assert entry.sha256[1] in str(caught.value)
+    assert entry.files[0].sha256[1] in str(caught.value)
     assert "nothing was kept" in str(caught.value)
     assert files_under(folders) == []
 
@@ -94,7 +103,7 @@ def test_a_damaged_file_in_the_cache_is_not_used_offline(
     fetch("tiny").write_bytes(content[:50])
     register(f"{closed_port}/tiny.mat")
     with pytest.raises(DatasetError, match="could not be downloaded"):
-        load_odds("tiny")
+        load_dataset("tiny")
 
 
 def test_a_cache_that_cannot_be_written_is_named(
@@ -106,6 +115,14 @@ def test_a_cache_that_cannot_be_written_is_named(
     monkeypatch.setenv("XDG_CACHE_HOME", str(folders / "file"))
     with pytest.raises(DatasetError, match=r"cannot be written to .*XDG_CACHE_HOME"):
         fetch("tiny")
+
+
+def test_without_pooch_a_download_names_the_extra(register, server, monkeypatch) -> None:
+    register(f"{server.url}/tiny.mat")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match=r"odds/tiny\.mat needs pooch.*aloof\[data\]"):
+        fetch("tiny")
+    assert server.asked == []
 
 
 def test_aloof_data_comes_first_and_nothing_is_downloaded(
@@ -126,12 +143,12 @@ def test_an_empty_aloof_data_is_none(register, content, monkeypatch) -> None:
 
 def test_a_file_missing_in_aloof_data_is_named(local) -> None:
     with pytest.raises(DatasetError, match=r"odds/tiny\.mat cannot be read there") as caught:
-        load_odds("tiny")
+        load_dataset("tiny")
     assert "https://example.org/tiny" in str(caught.value)
     assert "unset ALOOF_DATA" in str(caught.value)
 
 
-@pytest.mark.parametrize("function", [dataset_path, fetch, load_odds])
+@pytest.mark.parametrize("function", [find_dataset, load_dataset])
 def test_a_wrong_name_is_an_error_everywhere(function) -> None:
     with pytest.raises(DatasetError, match="did you mean 'thyroid'"):
         function("thyriod")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from aloof.datasets import list_datasets, load_odds
+from aloof.datasets import PublicTable, list_datasets, load_dataset
 from aloof.exceptions import DatasetError
 
 ROWS = np.arange(36.0).reshape(12, 3) / 7
@@ -33,7 +33,7 @@ def file(local) -> Path:
 def test_rows_and_labels_come_as_float64_and_int64(file, kind, label_shape) -> None:
     rows = (ROWS * 7).astype(kind)
     save(file, X=rows, y=LABELS.reshape(label_shape).astype(kind))
-    table = load_odds("tiny")
+    table = load_dataset("tiny")
     assert table.X.dtype == np.float64
     assert table.y.dtype == np.int64
     assert table.X.flags.c_contiguous
@@ -48,11 +48,11 @@ def test_a_file_of_the_user_is_accepted_by_content_and_that_is_said(
 ) -> None:
     save(local(b""), X=ROWS + 1, y=LABELS)
     with caplog.at_level(logging.WARNING):
-        assert not load_odds("tiny").known
+        assert not load_dataset("tiny").known
     assert "values were not checked" in caplog.text
     caplog.clear()
     local(content)
-    assert load_odds("tiny").known
+    assert load_dataset("tiny").known
     assert caplog.text == ""
 
 
@@ -81,7 +81,7 @@ def test_a_file_of_the_user_is_accepted_by_content_and_that_is_said(
 def test_a_file_with_something_else_is_refused(file, variables, message) -> None:
     save(file, **variables)
     with pytest.raises(DatasetError, match=message) as caught:
-        load_odds("tiny")
+        load_dataset("tiny")
     assert str(file) in str(caught.value)
 
 
@@ -90,13 +90,13 @@ def test_a_file_that_breaks_off_is_refused(local, content, length) -> None:
     assert length < len(content)
     local(content[:length])
     with pytest.raises(DatasetError, match=r"tiny\.mat"):
-        load_odds("tiny")
+        load_dataset("tiny")
 
 
 def test_a_file_that_is_not_matlab_is_refused(local) -> None:
     local(b"<!DOCTYPE html>" * 40)
     with pytest.raises(DatasetError, match="cannot be read as a MATLAB file"):
-        load_odds("tiny")
+        load_dataset("tiny")
 
 
 def test_every_flipped_byte_is_an_error_or_the_same_size(local, content) -> None:
@@ -106,7 +106,7 @@ def test_every_flipped_byte_is_an_error_or_the_same_size(local, content) -> None
         damaged[position] ^= 0xFF
         local(bytes(damaged))
         try:
-            table = load_odds("tiny")
+            table = load_dataset("tiny")
         except DatasetError:
             continue
         assert table.X.shape == (12, 3)
@@ -117,16 +117,16 @@ def test_matlab_7_3_is_named(local) -> None:
     header = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM"
     local(header + b"\x89HDF\r\n\x1a\n" + bytes(512))
     with pytest.raises(DatasetError, match=r"MATLAB 7\.3 \(HDF5\).*-v7"):
-        load_odds("tiny")
+        load_dataset("tiny")
 
 
 @pytest.mark.skipif(
     not (REAL / "odds").is_dir(), reason="no folder with real data; ALOOF_DATA can name one"
 )
-@pytest.mark.parametrize("entry", list_datasets(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", list_datasets(PublicTable), ids=lambda entry: entry.name)
 def test_the_real_files_are_what_the_registry_says(entry, monkeypatch) -> None:
     monkeypatch.setenv("ALOOF_DATA", str(REAL))
-    table = load_odds(entry.name)
+    table = load_dataset(entry.name)
     assert table.X.shape == (entry.n_rows, entry.n_columns)
     assert int(table.y.sum()) == entry.n_anomalies
     assert table.known

@@ -100,7 +100,7 @@ def test_three_ways_to_say_what_is_bad_make_one_model(tmp_path: Path) -> None:
 def test_images_without_a_label_count_as_normal(tmp_path: Path) -> None:
     parts(tmp_path, good=20, bad=3)
     labels = {f"bad/{i:03}.png": 1 for i in range(2)}
-    with pytest.warns(ImageWarning, match=r"1 labels are for files that are not there"):
+    with pytest.warns(ImageWarning, match=r"1 label for files that are not there"):
         model = fit_images(tmp_path, labels=labels | {"bad/999.png": 1}, **TINY)
     assert model.training["n_unlabelled"] == 21
     assert model.training["n_anomalies"] == 2
@@ -136,7 +136,7 @@ def test_more_than_memory_makes_the_same_model(
 def test_skipped_files_are_told_and_counted(tmp_path: Path) -> None:
     parts(tmp_path, good=20, bad=2)
     (tmp_path / "good" / "broken.jpg").write_text("no picture")
-    with pytest.warns(ImageWarning, match=r"1 files were skipped; the first is .*broken"):
+    with pytest.warns(ImageWarning, match=r"1 file skipped; the first is .*broken"):
         model = fit_images(tmp_path, anomaly="bad", **TINY)
     assert model.training["n_skipped"] == 1
     assert any("broken" in words for words in model.training["warnings"])
@@ -144,7 +144,9 @@ def test_skipped_files_are_told_and_counted(tmp_path: Path) -> None:
 
 def test_one_image_is_too_few(tmp_path: Path) -> None:
     save(tmp_path / "good" / "x.png", disc(np.random.default_rng(0)))
-    with pytest.raises(ImageError, match=r"is 1 image not labelled .* at least 2, better 2"):
+    with pytest.raises(
+        ImageError, match=r"at least 2 images not labelled .* better 200.* got 1 image\."
+    ):
         fit_images(normal=tmp_path / "good")
 
 
@@ -207,3 +209,77 @@ def test_another_kind_of_model_is_refused(home: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(manifest))
     with pytest.raises(ModelError):
         ImageModel.load(tmp_path / "images")
+
+
+def test_arrays_are_images_too(home: Path, tmp_path: Path) -> None:
+    """One model from files and from what is in them, in each of the ways to say it."""
+    found = read_images(home / "train")
+    y = bad(found).astype(int)
+    files = fit_images(home / "train", normal="good", anomaly="bad", **TINY)
+    labelled = aloof.fit(found.pixels, labels=y, **TINY)
+    pairs = aloof.fit(normal=found.pixels[y == 0], anomaly=found.pixels[y == 1], **TINY)
+    assert isinstance(labelled, ImageModel)
+    scores = files.anomaly_score(home / "new")
+    assert np.array_equal(labelled.anomaly_score(home / "new"), scores)
+    assert pairs.training["n_anomalies"] == y.sum()
+    assert labelled.training["made"]["options"]["labels"] == "..."
+    shares = aloof.fit(found.pixels / 255, labels=y, **TINY).anomaly_score(home / "new")
+    np.testing.assert_allclose(shares, scores, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        (np.zeros((4, 8, 8), np.uint8), {}, r"shape \(n, channels, height, width\)"),
+        (np.zeros((4, 2, 8, 8), np.uint8), {}, "1 or 3 channels"),
+        (np.full((4, 1, 8, 8), 200.0), {}, "bytes, or numbers from 0 to 1"),
+        (np.zeros((0, 1, 8, 8), np.uint8), {}, "no image in an array"),
+        (np.zeros((4, 1, 8, 8), np.uint8), {"size": 4}, "leave size and channels out"),
+        (np.zeros((4, 1, 8, 8), np.uint8), {"anomaly": "bad"}, "in no folder"),
+        (None, {"normal": np.zeros((4, 1, 8, 8), np.uint8), "anomaly": "bad"}, "or folders"),
+        (np.zeros((4, 1, 8, 8), np.uint8), {"max_rows": 4}, "'max_rows' cannot be used"),
+    ],
+)
+def test_arrays_that_are_no_images_are_refused(data, options: dict, words: str) -> None:
+    with pytest.raises(ImageError, match=words):
+        aloof.fit(data, **options)
+
+
+def test_evaluations_agree_however_labels_are_given(home: Path, model: ImageModel) -> None:
+    found = model.read(home / "new")
+    y = bad(found)
+    by_folder = model.evaluate(home / "new", normal="good", anomaly="bad")
+    assert by_folder.auroc == roc_auc_score(y, model.anomaly_score(found))
+    assert by_folder.n_anomalies == y.sum() == 6
+    assert by_folder.true_positives == (model.is_anomaly(found) & y).sum()
+    assert model.evaluate(found, labels=y.astype(int)) == by_folder
+    named = dict(zip(found.names, map(int, y), strict=True))
+    assert model.evaluate(found, labels=named) == by_folder
+    with pytest.raises(LabelError, match="Say which images are anomalies"):
+        model.evaluate(found)
+    with pytest.raises(LabelError, match="no images labelled as normal images"):
+        model.evaluate(found, anomaly="bad")
+
+
+def test_calibration_takes_levels_from_new_images(home: Path, model: ImageModel) -> None:
+    found = model.read(home / "new")
+    scores = model.anomaly_score(found)
+    assert model.calibrate(found, anomaly="bad") is model
+    np.testing.assert_array_equal(
+        model.detector.calibration_scores_, np.sort(scores[~bad(found)])
+    )
+    assert model.training["n_calibration"] == 20
+    model.set_threshold(share=0.2)
+    assert model.is_anomaly(found)[~bad(found)].sum() <= 4
+    with pytest.raises(ImageError, match="All images are labelled as anomalies"):
+        model.calibrate(found, labels=dict.fromkeys(found.names, 1))
+
+
+def test_a_model_describes_itself(home: Path, model: ImageModel) -> None:
+    found = model.describe()
+    assert json.loads(json.dumps(found)) == found
+    assert found["models"] == "images"
+    assert found["shape"] == [3, 16, 16]
+    assert found["versions"]["aloof"] == aloof.__version__
+    # `filters` cannot be chosen on the command line.
+    assert "aloof.fit(normal=" in found["again"][2]

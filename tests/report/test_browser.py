@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from aloof.report import write_report
 from aloof.tabular import TableModel
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -54,7 +53,7 @@ def screenshot(page: Path, folder: Path, name: str, *options: str) -> NDArray[np
 @pytest.fixture(scope="module")
 def page(saved: str, new: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("browser") / "report.html"
-    write_report(TableModel.load(saved, device="cpu"), new, path, top=5)
+    TableModel.load(saved, device="cpu").report(new, path, top=5)
     return path
 
 

@@ -17,8 +17,7 @@ from PIL import Image
 
 from aloof.exceptions import TableError
 from aloof.images import ImageModel, fit_images
-from aloof.report import write_image_report
-from aloof.report.panels import heat_colours, heat_scale, joined, shown
+from aloof.images.panels import heat_colours, heat_scale, joined, shown
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -51,7 +50,7 @@ def model(home: Path) -> ImageModel:
 
 @pytest.fixture(scope="module")
 def page(home: Path, model: ImageModel) -> Path:
-    write_image_report(model, home / "new", home / "report.html", top=4, title="Parts & <co>")
+    model.report(home / "new", home / "report.html", top=4, title="Parts & <co>")
     return home / "report.html"
 
 
@@ -83,7 +82,7 @@ def test_the_contact_sheet_is_in_order_and_shows_the_images(
 def test_a_page_that_is_there_is_kept(page: Path, home: Path, model: ImageModel) -> None:
     before = page.read_bytes()
     with pytest.raises(TableError, match="exists"):
-        write_image_report(model, home / "new", page)
+        model.report(home / "new", page)
     assert page.read_bytes() == before
 
 

@@ -10,8 +10,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from aloof.calibration import p_values
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.report.curves import curves_from_counts
-from aloof.report.survey import _bin, _middle, survey
+from aloof.report.findings import _bin, _middle
 from aloof.tabular import TableModel
+from aloof.tabular.survey import survey
 
 
 def in_parts(table: pa.Table, rows: int) -> list[pa.RecordBatch]:
@@ -56,15 +57,15 @@ def test_highest_rows_are_the_highest_however_the_stream_is_cut(
     order = np.argsort(-scores, kind="stable")[:200]
     for rows in (7, 500, 5000):
         highest = survey(model, in_parts(new, rows), top=5).highest
-        np.testing.assert_array_equal(highest.places, order)
-        np.testing.assert_array_equal(highest.scores, scores[order])
+        np.testing.assert_array_equal(highest["places"], order)
+        np.testing.assert_array_equal(highest["scores"], scores[order])
         assert highest.table["order"].to_pylist() == new["order"].take(order).to_pylist()
 
 
 def test_equal_scores_keep_the_earlier_rows(model: TableModel, new: pa.Table) -> None:
     same = pa.concat_tables([new.slice(0, 1)] * 900)
     highest = survey(model, in_parts(same, 50), top=5).highest
-    np.testing.assert_array_equal(highest.places, np.arange(200))
+    np.testing.assert_array_equal(highest["places"], np.arange(200))
 
 
 def test_samples_are_rows_of_the_right_kind_and_spread_out(
@@ -73,14 +74,14 @@ def test_samples_are_rows_of_the_right_kind_and_spread_out(
     many = pa.concat_tables([new] * 4)
     found = survey(model, in_parts(many, 300), top=5)
     assert len(found.usual) == 1500
-    assert len(np.unique(found.usual.places)) == 1500
-    assert (found.usual.labels != ANOMALY).all()
-    assert (found.anomalies.labels == ANOMALY).all()
-    assert abs(found.usual.places.mean() / len(many) - 0.5) < 0.03
+    assert len(np.unique(found.usual["places"])) == 1500
+    assert (found.usual["labels"] != ANOMALY).all()
+    assert (found.anomalies["labels"] == ANOMALY).all()
+    assert abs(found.usual["places"].mean() / len(many) - 0.5) < 0.03
     again = survey(model, in_parts(many, 300), top=5)
-    np.testing.assert_array_equal(again.usual.places, found.usual.places)
+    np.testing.assert_array_equal(again.usual["places"], found.usual["places"])
     other = survey(model, in_parts(many, 300), top=5, seed=1)
-    assert (other.usual.places != found.usual.places).any()
+    assert (other.usual["places"] != found.usual["places"]).any()
 
 
 def test_curves_from_counts_are_those_of_all_scores(model: TableModel, new: pa.Table) -> None:

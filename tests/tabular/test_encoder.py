@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -101,7 +103,7 @@ def test_infinities_are_the_farthest_values_or_flagged(rng) -> None:
     assert encoder.transform({"x": [np.inf, -np.inf]})[:, 0].tolist() == [30, -30]
     x[:100] = np.inf
     encoder = TableEncoder.fit({"x": x})
-    assert [feature.part for feature in encoder.features] == ["value", "infinite"]
+    assert [feature.name for feature in encoder.features] == ["value", "infinite"]
     encoded = encoder.transform({"x": [np.inf, 0.0]})
     assert encoded[0, 0] < 7
     assert encoded[0, 1] > 3
@@ -127,7 +129,7 @@ def test_unseen_rare_and_frequent_categories(rng) -> None:
     encoder = TableEncoder.fit({"c": words})
     (column,) = encoder.columns
     assert len(column.categories) == 30
-    assert column.parts[-2:] == ("rare values", "never seen")
+    assert column.features[-2:] == ("rare values", "never seen")
     rare = column.rare[0]
     encoded = encoder.transform({"c": [column.categories[0], rare, "new"]}) / encoder.gain
     assert [int(np.argmax(row)) for row in encoded] == [0, 30, 31]
@@ -329,10 +331,69 @@ def test_tables_without_anything_to_learn_are_refused() -> None:
 
 def test_a_broken_state_is_a_model_error(table) -> None:
     state = TableEncoder.fit(table).state()
-    with pytest.raises(ModelError, match="cannot be read"):
-        TableEncoder.from_state({**state, "columns": [{"kind": "number"}]})
-    with pytest.raises(ModelError, match="cannot be read"):
-        TableEncoder.from_state({})
+    (age, *_) = state["columns"]
+    for broken, words in (
+        ({**state, "columns": [{"kind": "number"}]}, "name: .*required"),
+        ({**state, "columns": [{**age, "scale": 0.0}]}, r"'age', .*: scale: .*greater than 0"),
+        ({**state, "columns": [{**age, "kind": "numbr"}]}, "no kind 'numbr'; did you mean"),
+        ({**state, "columns": [{**age, "kind": ["number"]}]}, r"no kind \['number'\]"),
+        ({**state, "columns": [age, age]}, "a column twice"),
+        ({**state, "dropped": {"age": "is dull"}}, "a column twice"),
+        ({**state, "columns": []}, "columns: .*at least 1"),
+        ({**state, "n_rows": 1.5}, "n_rows: "),
+        ({}, "columns: field required"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            TableEncoder.from_state(broken)
+
+
+def changes(state: Any) -> Iterator[Any]:
+    """Yield what is left when one thing in a state is gone, or another value."""
+    if isinstance(state, dict):
+        for key, value in state.items():
+            yield {other: state[other] for other in state if other != key}
+            yield from ({**state, key: changed} for changed in changes(value))
+    if isinstance(state, list | tuple):
+        for i, value in enumerate(state[:3]):
+            yield [*state[:i], *state[i + 1 :]]
+            yield from ([*state[:i], changed, *state[i + 1 :]] for changed in changes(value))
+    yield from (None, True, -1, 0, 3, 0.5, 1e308, -1e308, float("nan"), 10**400)
+    yield from ("", "x", "AAAA", "s", [], [1.0], ["x"], {}, {"x": 1})
+
+
+def test_a_changed_state_is_refused_or_works(table, rng) -> None:
+    """Whatever stands in a model, scoring never ends in an error of another library."""
+    words = rng.choice(["a b", "b c", "c d e", ""], N)
+    whole = table.append_column("said", pa.array(words)).append_column("x", pa.array([1] * N))
+    encoder = TableEncoder.fit(whole, kinds={"said": "text"}, embedder="hashing")
+    assert {column.kind for column in encoder.columns} == {
+        *("number", "category", "boolean", "timestamp", "text", "constant")
+    }
+    rows, n_loaded, n_refused = whole.slice(0, 20), 0, 0
+    for place, own in enumerate(encoder.state()["columns"]):
+        state = {**encoder.state(), "columns": [own]}
+        for changed in changes(own):
+            try:
+                found = TableEncoder.from_state({**state, "columns": [changed]})
+            except ModelError:
+                n_refused += 1
+                continue
+            n_loaded += 1
+            (column,) = found.columns
+            assert column.summary() is not None
+            if own["kind"] == "text" and column.embedder != "hashing":
+                continue
+            named = rows.select([place]).rename_columns([column.name])
+            try:
+                encoded = found.transform(named, warn=lambda words: None)
+                expected = found.decode(encoded)
+            except (TableError, ModelError):
+                continue
+            assert np.isfinite(encoded).all()
+            blame = np.ones((len(encoded), found.n_features))
+            column.reasons(found.read(named)[column.name], expected[column.name], blame, blame)
+    assert n_loaded > 100
+    assert n_refused > 1000
 
 
 def test_no_rows_give_no_rows(table) -> None:

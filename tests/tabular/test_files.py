@@ -4,6 +4,7 @@ import gzip
 import io
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -264,3 +265,23 @@ def test_a_sample_keeps_what_it_is_told_to(files) -> None:
         open_source(files["parquet"]), 5, seed=0, keep=lambda b: np.ones(b.num_rows, bool)
     )
     assert (all_rows.n_kept, all_rows.table.num_rows) == (100, 5)
+
+
+@pytest.mark.parametrize(
+    ("ending", "options", "words"),
+    [
+        ("parquet", {"delimiter": ";"}, "A delimiter says nothing about parquet files"),
+        ("parquet", {"encoding": "utf8"}, "An encoding says nothing about parquet files"),
+        ("txt", {"delimiter": ","}, "A delimiter says nothing about txt files"),
+        ("csv", {"format": "xls"}, "must be one of csv, tsv, parquet, arrow, txt"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused(
+    ending: str, options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"data.{ending}"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(TableError, match=words):
+        open_source(path, **options)
+    with pytest.raises(TableError, match="CSV or TSV, not as parquet"):
+        open_source("-", format="parquet")

@@ -386,8 +386,9 @@ def test_a_column_that_cannot_be_read_is_told_once(model: TableModel, tmp_path: 
         values[bad] = "n/a?"
     table = table.set_column(1, "amount", pa.array(values)).append_column("new", table["age"])
     pq.write_table(table, tmp_path / "data.parquet")
-    said: list[str] = []
-    score_file(model, tmp_path / "data.parquet", tmp_path / "out.csv", warn=said.append)
+    warned: list[TableWarning] = []
+    score_file(model, tmp_path / "data.parquet", tmp_path / "out.csv", warn=warned.append)
+    said = list(map(str, warned))
     assert len(said) == 2
     assert "not used: 'new'" in said[0]
     assert said[1].startswith(
@@ -466,11 +467,16 @@ def test_standard_input_and_output(
 
 def test_progress_counts_all_rows(model: TableModel, data: Path, tmp_path: Path) -> None:
     seen: list[int] = []
+
+    def progress(done: int, total: int | None) -> None:
+        assert total == N
+        seen.append(done)
+
     with killed_after(2):
-        score_file(model, data, tmp_path / "out.csv", on_rows=seen.append)
+        score_file(model, data, tmp_path / "out.csv", progress=progress)
     assert seen == [0, 200, 400]
     seen.clear()
-    score_file(model, data, tmp_path / "out.csv", on_rows=seen.append, resume=True)
+    score_file(model, data, tmp_path / "out.csv", progress=progress, resume=True)
     assert seen == [400, 600, 800, 1000, N]
 
 

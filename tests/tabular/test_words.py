@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from aloof.tabular import TableEncoder
-from aloof.tabular.words import duration_words, number_words, reasons_of_column
+from aloof.tabular.words import duration_words, number_words
 
 ROWS = 400
 START = dt.datetime(2024, 1, 1)
@@ -48,10 +48,10 @@ def say(encoder: TableEncoder, name: str, value: Any, expected: Any, aspect: int
         arrays.append(
             column.read(array if content is not None else pa.nulls(1, table[name].type))
         )
-    encoded = np.zeros((1, len(column.parts)), np.float32)
+    encoded = np.zeros((1, len(column.features)), np.float32)
     column.encode(pa.array([expected], table[name].type), encoded, lambda *_: None)
-    blame = np.eye(len(column.parts))[[aspect]]
-    (reason,) = reasons_of_column(column, *arrays, blame, encoded.astype(float))
+    blame = np.eye(len(column.features))[[aspect]]
+    (reason,) = column.reasons(*arrays, blame, encoded.astype(float))
     return reason
 
 
@@ -96,10 +96,10 @@ def test_reasons(
 
 def test_reasons_of_a_time_say_which_side_of_it_stands_out(encoder: TableEncoder) -> None:
     column = encoder.columns[encoder.names.index("time")]
-    assert column.parts[0] == "position"
+    assert column.features[0] == "position"
     saturday_night = dt.datetime(2024, 2, 3, 3, 14)
     wednesday = dt.datetime(2024, 1, 10, 12, 0)
-    clock, week = 1, column.parts.index("weekday (sine)")
+    clock, week = 1, column.features.index("weekday (sine)")
     reasons = [say(encoder, "time", saturday_night, wednesday, at) for at in (0, clock, week)]
     assert reasons == [
         "`time` 2024-02-03 where about 2024-01-10 was expected",

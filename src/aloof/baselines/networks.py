@@ -58,7 +58,7 @@ class Perceptron(nn.Module):
         return _exact(self.head, x)
 
 
-class CodeEncoder(nn.Module):
+class CodeEncoder(ConvEncoder):
     """`aloof.networks.ConvEncoder` with one code instead of a mean and a log-variance.
 
     Parameters
@@ -74,21 +74,12 @@ class CodeEncoder(nn.Module):
     stackable = True
 
     def __init__(self, shape: Sequence[int], size: int, **options: Any) -> None:
-        super().__init__()
-        body = ConvEncoder(shape, size, **options)
-        self.stages, self.dense = body.stages, body.dense
-        self.head = Linear(body.head.in_features, size)
+        super().__init__(shape, size, **options)
+        self.head = Linear(self.head.in_features, size)  # type: ignore[assignment]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         """Map images ``(..., n, c, h, w)`` to codes ``(..., n, size)``."""
-        stacked = x.dim() == 5
-        y = x.permute(0, 1, 3, 4, 2) if stacked else x
-        for stage in self.stages:
-            y = stage(y)
-        y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
-        for layer in self.dense:
-            y = layer(y)
-        return _exact(self.head, y)
+        return _exact(self.head, self.features(x))
 
 
 def _exact(head: nn.Linear, y: Tensor) -> Tensor:

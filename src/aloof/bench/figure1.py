@@ -14,7 +14,7 @@ from aloof.bench.methods import title_of
 from aloof.bench.odds.settings import Setting, build
 from aloof.bench.provenance import provenance
 from aloof.bench.splits import make_split, standardise, training_rows
-from aloof.datasets import load_odds
+from aloof.datasets import PublicTable, find_dataset
 from aloof.estimators import fit_many
 from aloof.training import ProgressCallback
 
@@ -65,7 +65,7 @@ def latent_spaces(
     on_epoch
         Called after each epoch.
     """
-    table = load_odds(dataset)
+    table = find_dataset(dataset, PublicTable).load()
     split = make_split(table.y, seed=seed, gamma_l=gamma_l)
     X, y = training_rows(split, table.X)
     X, X_test = standardise(X, table.X[split.test])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aloof.bench.specification import did_you_mean, known
+from aloof.bench.specification import known
 from aloof.estimators import DETECTORS
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import ExperimentError
+from aloof.suggestion import did_you_mean
 from aloof.vae import METHODS
 
 __all__ = [

@@ -6,7 +6,6 @@ wrong is told in one line that names the file and the key, all of it at once.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from aloof.exceptions import ExperimentError
+from aloof.suggestion import did_you_mean
 
 __all__ = [
     "Count",
@@ -24,7 +24,6 @@ __all__ = [
     "Share",
     "Shares",
     "Specification",
-    "did_you_mean",
     "known",
     "read_options",
     "several",
@@ -50,20 +49,6 @@ class Specification(BaseModel):
 
     name: str = ""
     title: str = ""
-
-
-def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return the rest of a message about an unknown name: the nearest one, and all of them.
-
-    Examples
-    --------
-    >>> did_you_mean("dpp", ["dp", "mml"])
-    "; did you mean 'dp'? Known are dp, mml."
-    """
-    listed = list(names)
-    nearest = difflib.get_close_matches(str(name).lower(), listed, n=1)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
-    return f"{hint} Known are {', '.join(name or repr(name) for name in listed)}."
 
 
 def known(what: str, names: Iterable[str]) -> Callable[[_N], _N]:

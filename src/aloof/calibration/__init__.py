@@ -2,20 +2,20 @@
 
 from aloof.calibration.conformal import (
     count_p_values,
-    false_discovery_level,
-    false_discovery_level_from_counts,
+    discoveries,
     p_values,
     rows_needed,
     smallest_p,
 )
+from aloof.calibration.decision import Decision
 from aloof.calibration.threshold import Rule, Threshold
 
 __all__ = [
+    "Decision",
     "Rule",
     "Threshold",
     "count_p_values",
-    "false_discovery_level",
-    "false_discovery_level_from_counts",
+    "discoveries",
     "p_values",
     "rows_needed",
     "smallest_p",

@@ -20,12 +20,10 @@ from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import false_discovery_control
 
 __all__ = [
     "count_p_values",
-    "false_discovery_level",
-    "false_discovery_level_from_counts",
+    "discoveries",
     "p_values",
     "rows_needed",
     "smallest_p",
@@ -75,48 +73,31 @@ def count_p_values(calibration: ArrayLike, scores: ArrayLike) -> NDArray[np.int6
     return np.bincount(_n_above(calibration, scores), minlength=n + 1)
 
 
-def false_discovery_level(p: ArrayLike, target: float) -> float | None:
-    """Return the largest p-value that Benjamini-Hochberg rejects, or None if there is none.
+def discoveries(counts: ArrayLike, target: float) -> int:
+    """Return how many of the p-values there can be Benjamini-Hochberg rejects.
 
-    The rows with a p-value up to this level are the discoveries.
+    The rows with one of the smallest so many p-values are the discoveries.
 
     Parameters
     ----------
-    p
-        P-values of the rows that are decided together.
+    counts
+        Of the rows that are decided together, from `count_p_values`.
     target
         The false discovery rate: the expected share of normal rows among the discoveries.
 
     Examples
     --------
-    >>> false_discovery_level([0.01, 0.02, 0.3, 0.9], target=0.1)
-    0.02
-    >>> false_discovery_level([0.3, 0.9], target=0.1)
-    """
-    p = np.asarray(p, np.float64)
-    if p.size == 0:
-        return None
-    rejected = p[false_discovery_control(p) <= target]
-    return float(rejected.max()) if rejected.size else None
-
-
-def false_discovery_level_from_counts(counts: ArrayLike, target: float) -> float | None:
-    """Return what `false_discovery_level` does, from the counts of `count_p_values`.
-
-    Examples
-    --------
     >>> counts = count_p_values([0.1, 0.2, 0.3, 0.4], [0.0, 0.25, 9.0, 9.0])
-    >>> false_discovery_level_from_counts(counts, target=0.5)
-    0.2
+    >>> discoveries(counts, target=0.5), discoveries(counts, target=0.1)
+    (1, 0)
     """
     counts = np.asarray(counts, np.int64)
-    cumulative = np.cumsum(counts)
-    possible = np.arange(1, len(counts) + 1) / len(counts)
-    seen = counts > 0
-    # The same product as in SciPy, so that both forms round alike.
-    adjusted = possible[seen] * (counts.sum() / cumulative[seen])
-    rejected = possible[seen][adjusted <= target]
-    return float(rejected[-1]) if rejected.size else None
+    seen = np.flatnonzero(counts)
+    possible = (seen + 1) / len(counts)
+    # The same product as in SciPy's false_discovery_control, so that both round alike.
+    adjusted = possible * (counts.sum() / np.cumsum(counts)[seen])
+    rejected = seen[adjusted <= target]
+    return int(rejected[-1]) + 1 if rejected.size else 0
 
 
 def smallest_p(n: int) -> float:

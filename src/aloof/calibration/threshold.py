@@ -10,14 +10,9 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from aloof.calibration.conformal import (
-    false_discovery_level,
-    p_values,
-    rows_needed,
-    smallest_p,
-)
+from aloof.calibration.conformal import rows_needed, smallest_p
 
 __all__ = ["Rule", "Threshold"]
 
@@ -131,23 +126,6 @@ class Threshold:
         # A hair more, so that 0.07 of 100 places is 7 of them.
         place = max(1, floor(self.rate * (len(scores) + 1) * (1 + 1e-12)))
         return float(scores[-place])
-
-    def flag(self, scores: ArrayLike, calibration: ArrayLike) -> NDArray[np.bool_]:
-        """Return which rows are anomalies.
-
-        Parameters
-        ----------
-        scores
-            Anomaly scores of the rows that are decided together.
-        calibration
-            Anomaly scores of the calibration rows, sorted.
-        """
-        scores = np.asarray(scores, np.float64)
-        if self.fdr is None:
-            return scores > self.level(calibration)
-        p = p_values(calibration, scores)
-        level = false_discovery_level(p, self.fdr)
-        return np.zeros(len(p), np.bool_) if level is None else p <= level
 
     def shortage(self, n: int, *, kind: str = "calibration") -> str | None:
         """Say what is wrong with `n` rows of a kind for this rule; None: they are enough."""

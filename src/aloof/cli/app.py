@@ -8,6 +8,7 @@ import typer
 
 from aloof._version import __version__
 from aloof.cli.bench import bench
+from aloof.cli.calibrate import calibrate
 from aloof.cli.data import data
 from aloof.cli.demo import demo
 from aloof.cli.evaluate import evaluate
@@ -65,6 +66,7 @@ app.command()(evaluate)
 app.command()(explain)
 app.command()(report)
 app.command()(threshold)
+app.command()(calibrate)
 app.command()(info)
 app.command()(demo)
 app.add_typer(bench, name="bench")

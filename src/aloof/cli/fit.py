@@ -5,18 +5,31 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from aloof.cli.group import fail
-from aloof.cli.images import are_images, fit_images_command, refuse
-from aloof.cli.options import Delimiter, Device, Encoding, FileFormat, Json, opened
+from aloof.cli.options import (
+    Anomaly,
+    Delimiter,
+    Device,
+    Encoding,
+    FileFormat,
+    Json,
+    Labels,
+    Normal,
+    given,
+    passed,
+)
+from aloof.cli.progress import progress_bar
 from aloof.exceptions import StaleCheckpointError
+from aloof.kinds import kind_for
+from aloof.modelling import Model
 from aloof.persistence import check_place
-from aloof.tabular import Source, TableModel
-from aloof.tabular import fit as fit_table
 from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import discard_checkpoints
 
@@ -24,8 +37,9 @@ __all__ = ["fit"]
 
 
 def fit(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
-    train: Annotated[
+    data: Annotated[
         str | None,
         typer.Argument(
             metavar="DATA",
@@ -74,19 +88,16 @@ def fit(
             "of a sentence-transformers model."
         ),
     ] = DEFAULT_EMBEDDER,
-    normal: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Images: the normal ones.")
-    ] = None,
-    anomaly: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Images: the anomalies.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
-    ] = None,
+    normal: Normal = None,
+    anomaly: Anomaly = None,
+    labels: Labels = None,
     size: Annotated[
         int | None,
         typer.Option(min=2, help="Images: resize to so many pixels. Default: as most are."),
+    ] = None,
+    channels: Annotated[
+        int | None,
+        typer.Option(help="Images: 1 for grey, 3 for colours. Default: grey if all are."),
     ] = None,
     members: Annotated[int, typer.Option(min=1, help="Networks in the ensemble.")] = 5,
     epochs: Annotated[
@@ -109,7 +120,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="One seed, one model.")] = 0,
     device: Device = "auto",
     delimiter: Delimiter = None,
-    encoding: Encoding = "utf8",
+    encoding: Encoding = None,
     file_format: FileFormat = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a model that is there.")
@@ -131,66 +142,41 @@ def fit(
     """
     started = time.monotonic()
     check_place(out, force=force)
-    of_images = {"--normal": normal, "--anomaly": anomaly, "--labels": labels, "--size": size}
-    if are_images(train, of_images):
-        refuse(
-            "images", {"--drop": drop, "--kind": kind, "--text": text, "--format": file_format}
+    kind_of_model = kind_for(data, given(context))
+    checkpoint = out.with_name(f".{out.name}.checkpoint")
+    with progress_bar("Reading") as progress:
+        (options,) = passed(
+            context,
+            kind_of_model.model.kind,
+            kind_of_model.fit,
+            own=("out", "force"),
+            kinds=kind,
+            drop=drop or (),
+            text=text or (),
+            checkpoint=checkpoint,
+            verbose=sys.stderr.isatty(),
+            progress=progress,
         )
-        refuse("images", {"--max-rows": None if max_rows == 1_000_000 else max_rows})
-        refuse("images", {"--embedder": None if embedder == DEFAULT_EMBEDDER else embedder})
-        fit_images_command(
-            train,
-            out,
-            folders=(normal, anomaly),
-            labels=(labels, id, label, anomaly_value, delimiter, encoding),
-            settings={
-                "size": size,
-                "method": method,
-                "members": members,
-                "calibration": calibration,
-                "seed": seed,
-                "device": device,
-                "max_epochs": epochs,
-            },
-            as_json=as_json,
-        )
-        return
-    refuse("a table", of_images)
-    if train is None:
-        fail("There is nothing to learn from. Name a table, or a folder of images.")
-    source = opened(train, delimiter, encoding, file_format)
-    settings: dict[str, Any] = {
-        "label": label,
-        "anomaly_value": anomaly_value,
-        "method": method,
-        "id": id,
-        "drop": drop or (),
-        "kinds": _kinds(kind or []),
-        "text": text or (),
-        "embedder": embedder,
-        "members": members,
-        "calibration": calibration,
-        "seed": seed,
-        "max_rows": max_rows,
-        "device": device,
-        "max_epochs": epochs,
-        "verbose": sys.stderr.isatty(),
-    }
-    model = _fitted(source, out.with_name(f".{out.name}.checkpoint"), settings)
+        if kind:
+            options["kinds"] = _kinds(kind)
+        if device != "auto":
+            options["device"] = device
+        fit = partial(kind_of_model.fit, data, **options)
+        model = _fitted(fit, checkpoint, again=data != "-")
     model.save(out)
     _report(model, out, time.monotonic() - started, as_json)
 
 
-def _fitted(source: Source, checkpoint: Path, settings: dict[str, Any]) -> TableModel:
-    """Fit, or go on with a fit that was killed."""
+def _fitted(fit: Callable[[], Model], checkpoint: Path, *, again: bool) -> Model:
+    """Fit, or go on with a fit that was killed; `again` says whether data can be read again."""
     try:
-        return fit_table(source, checkpoint=checkpoint, **settings)
+        return fit()
     except StaleCheckpointError:
-        if not source.paths:  # standard input cannot be read again
+        if not again:
             raise
         typer.echo("A killed fit had other data or settings; starting over.", err=True)
         discard_checkpoints(checkpoint)
-        return fit_table(source, checkpoint=checkpoint, **settings)
+        return fit()
     except KeyboardInterrupt:
         typer.echo("The same command continues.", err=True)
         raise
@@ -206,25 +192,16 @@ def _kinds(pairs: list[str]) -> dict[str, Any]:
     return kinds
 
 
-def _report(model: TableModel, out: Path, seconds: float, as_json: bool) -> None:
+def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
     training = model.training
     if as_json:
-        found = {
-            "model": str(out),
-            "columns": list(model.columns),
-            "dropped": dict(model.encoder.dropped),
-            "threshold": model.threshold.as_dict(),
-            "training": training,
-            "seconds": round(seconds, 3),
-        }
+        found = {"model": str(out), **model.describe(), "seconds": round(seconds, 3)}
         typer.echo(json.dumps(found))
         return
-    sampled = training["n_used"] < training["n_rows"]
-    of_all = f", a sample of {training['n_rows']:,}" if sampled else ""
     typer.echo(
-        f"Learned from {training['n_training']:,} rows and {training['n_anomalies']:,} "
-        f"labelled anomalies in {len(model.columns)} columns{of_all}; "
-        f"{training['n_calibration']:,} rows held out to calibrate. {seconds:.1f} s."
+        f"Learned from {training['n_training']:,} {model.things} and "
+        f"{training['n_anomalies']:,} labelled anomalies{model.extent}; "
+        f"{training['n_calibration']:,} {model.things} held out to calibrate. {seconds:.1f} s."
     )
     typer.echo(f"It flags {model.threshold}. To change that: aloof threshold {out} --help")
     typer.echo(f"The model is in {out}. Next: aloof score {out} DATA --out scores.csv")

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from aloof.exceptions import (
-    AloofError,
-    CalibrationWarning,
-    ImageWarning,
-    LabelWarning,
-    TableWarning,
-)
+from aloof.exceptions import AloofError, AloofWarning, ImageWarning, once_of_each
 
-__all__ = ["Commands", "fail", "warner"]
+__all__ = ["Commands", "fail", "tell_skipped"]
 
-_SHOWN = (CalibrationWarning, ImageWarning, LabelWarning, TableWarning)
+_TOLD = 5  # skipped files that are named
 
 
 class Commands(TyperGroup):
@@ -58,34 +52,31 @@ def fail(reason: object) -> NoReturn:
     raise typer.Exit(2)
 
 
-def warner() -> Callable[[str], None]:
-    """Return a function that warns of a table, once of each thing: for tables in batches."""
-    said: set[str] = set()
-
-    def warn(words: str) -> None:
-        about = words.partition(":")[0]  # a column; numbers and examples follow
-        if about not in said:
-            said.add(about)
-            warnings.warn(words, TableWarning, stacklevel=3)
-
-    return warn
+def tell_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    """Name the first files that were left out, and how many more there are."""
+    for name, reason in skipped[:_TOLD]:
+        warnings.warn(f"skipped: {name} {reason}", ImageWarning, stacklevel=2)
+    if len(skipped) > _TOLD:
+        words = f"skipped: {len(skipped) - _TOLD:,} more files; --json names them all"
+        warnings.warn(words, ImageWarning, stacklevel=2)
 
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     """Show the warnings that are meant for users as lines, each once."""
-    said: set[str] = set()
+
+    def line(warning: AloofWarning) -> None:
+        typer.echo(f"warning: {warning}", err=True)
+
     with warnings.catch_warnings():
-        show = warnings.showwarning
-        for category in _SHOWN:
-            warnings.simplefilter("always", category)
+        show, say = warnings.showwarning, once_of_each(line)
+        warnings.simplefilter("always", AloofWarning)
 
         def show_line(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
-            if not issubclass(category, _SHOWN):
+            if isinstance(message, AloofWarning):
+                say(message)
+            else:
                 show(message, category, *rest, **more)
-            elif str(message) not in said:
-                said.add(str(message))
-                typer.echo(f"warning: {message}", err=True)
 
         warnings.showwarning = show_line
         yield

@@ -3,118 +3,40 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from aloof.cli.images import describe_images
 from aloof.cli.options import Json, Model
-from aloof.persistence import read_model
-from aloof.tabular import TableModel
-from aloof.tabular.columns import CategoryColumn, ConstantColumn, NumberColumn, TimestampColumn
-from aloof.tabular.words import number_words
+from aloof.loading import open_model
 
 __all__ = ["info"]
 
 
 def info(model: Model, as_json: Json = False) -> None:
-    """Show what a model was made from, its columns and its threshold.
+    """Show what a model was made from, its threshold, and how to make it again.
 
     Example: **aloof info model**
     """
-    content = read_model(model)
-    if "images" in content[0]:
-        describe_images(model, content, as_json=as_json)
-        return
-    fitted = TableModel.from_model(model, content, device="cpu")
-    found = _facts(fitted, content[0]["versions"])
+    fitted = open_model(model, device="cpu")
+    found = fitted.describe()
     if as_json:
         typer.echo(json.dumps(found))
         return
-    training = fitted.training
-    typer.echo(
-        f"{found['estimator']}, {found['members']} members, aloof {found['versions']['aloof']}"
-    )
-    typer.echo(f"trained on     {training['source'] or 'a frame'}: {_rows(training)}")
-    typer.echo(f"labels         {fitted.label or 'none'}{_meaning(fitted)}")
-    typer.echo(f"id             {fitted.id or 'none'}")
-    typer.echo(f"flags          {fitted.threshold}")
-    table = Table("column", "kind", "in training", "missing")
-    for column in found["columns"]:
-        table.add_row(
-            column["name"], column["kind"], column["values"], f"{column['missing_share']:.1%}"
-        )
-    Console().print(table)
-    for name, reason in found["dropped"].items():
+    for term, words in fitted.facts():
+        typer.echo(f"{term:<18}{words}")
+    typer.echo(f"{'Made by':<18}aloof {found['versions']['aloof']}")
+    if columns := found.get("columns"):
+        table = Table("column", "kind", "in training", "missing")
+        for column in columns:
+            share = f"{column['missing_share']:.1%}"
+            table.add_row(column["name"], column["kind"], column["values"], share)
+        Console().print(table)
+    for name, reason in found.get("dropped", {}).items():
         typer.echo(f"not used: {name} ({reason})")
-    for words in training["warnings"]:
+    typer.echo("To make it again:")
+    for line in found["again"]:
+        typer.echo(f"  {line}".rstrip())
+    for words in found["training"].get("warnings", ()):
         typer.echo(f"warning: {words}", err=True)
-
-
-def _facts(model: TableModel, versions: dict[str, str]) -> dict[str, Any]:
-    asked = dict.fromkeys(model.drop, "dropped by the user")
-    return {
-        "estimator": type(model.detector).__name__,
-        "method": model.detector.method,
-        "members": len(model.detector.member_seeds_),
-        "label": model.label,
-        "anomaly_value": model.anomaly_value,
-        "id": model.id,
-        "threshold": {
-            "rule": model.threshold.as_dict(),
-            "anomaly_score": -float(model.detector.offset_),
-        },
-        "columns": [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "values": _values(column),
-                "missing_share": column.missing_share,
-                "features": len(column.parts),
-            }
-            for column in model.encoder.columns
-        ],
-        "dropped": {**model.encoder.dropped, **asked},
-        "training": model.training,
-        "versions": versions,
-    }
-
-
-def _values(column: Any) -> str:
-    match column:
-        case NumberColumn():
-            low, middle, high = map(number_words, (column.low, column.middle, column.high))
-            return f"{low} to {high}, median {middle}" + (" s" if column.unit else "")
-        case CategoryColumn():
-            shown = ", ".join(column.categories[:3])
-            n = len(column.categories) + len(column.rare)
-            more = "" if column.complete else "more than "
-            return shown if n <= 3 else f"{shown}, ... ({more}{n:,} values)"
-        case TimestampColumn():
-            return _period(column)
-        case ConstantColumn():
-            return "nothing" if column.value is None else f"always {column.value}"
-    return ""
-
-
-def _period(column: TimestampColumn) -> str:
-    if not column.position:
-        return "times of day"
-    low, high = (np.datetime64(int(at), "s") for at in (column.low, column.high))
-    return f"{str(low)[:10]} to {str(high)[:10]}"
-
-
-def _rows(training: dict[str, Any]) -> str:
-    sampled = training["n_used"] < training["n_rows"]
-    of_all = f" (a sample of {training['n_rows']:,})" if sampled else ""
-    return (
-        f"{training['n_used']:,} rows{of_all}, {training['n_anomalies']:,} labelled anomalies, "
-        f"{training['n_calibration']:,} held out to calibrate"
-    )
-
-
-def _meaning(model: TableModel) -> str:
-    return "" if model.anomaly_value is None else f", {model.anomaly_value!r} is an anomaly"

@@ -1,25 +1,32 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands have, and how they reach a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
 from aloof.cli.group import fail
-from aloof.tabular import Source, open_source
-from aloof.tabular.formats import FormatName
+from aloof.kinds import options_of
 
 __all__ = [
+    "Anomaly",
+    "AnomalyValue",
     "Data",
     "Delimiter",
     "Device",
     "Encoding",
     "FileFormat",
+    "Id",
     "Json",
+    "Label",
+    "Labels",
     "Model",
-    "opened",
+    "Normal",
+    "given",
+    "passed",
 ]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of the model.")]
@@ -28,13 +35,16 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV, Parquet, Arrow or lines of text (.txt): a file, a folder, a glob in "
-        "quotes, or - for CSV on standard input.",
+        "quotes, or - for CSV on standard input. For a model of images: a folder, a zip "
+        "archive or a file.",
     ),
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="What separates the values of a CSV file. Default: a comma.")
 ]
-Encoding = Annotated[str, typer.Option(help="Of CSV and text files, such as latin-1.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of CSV and text files, such as latin-1. Default: utf8.")
+]
 FileFormat = Annotated[
     str | None,
     typer.Option(
@@ -45,12 +55,69 @@ FileFormat = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Label = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column of labels. Default: as in training."),
+]
+AnomalyValue = Annotated[
+    str | None,
+    typer.Option(metavar="V", help="The label of anomalies. Default: as in training."),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Images: the column of file names in --labels."),
+]
+Normal = Annotated[str | None, typer.Option(metavar="FOLDER", help="Images: the normal ones.")]
+Anomaly = Annotated[str | None, typer.Option(metavar="FOLDER", help="Images: the anomalies.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
+]
+
+# What every command deals with itself.
+_OWN = {"model", "data", "device", "as_json"}
+# Where a parameter of a command has another name than that of the model.
+_NAMES = {"file_format": "format", "kind": "kinds", "epochs": "max_epochs"}
 
 
-def opened(data: str, delimiter: str | None, encoding: str, file_format: str | None) -> Source:
-    """Return the table that these options describe."""
-    known = get_args(FormatName)
-    if file_format is not None and file_format not in known:
-        fail(f"--format must be one of {', '.join(known)}; got {file_format!r}.")
-    chosen = cast(FormatName | None, file_format)
-    return open_source(data, format=chosen, delimiter=delimiter, encoding=encoding)
+def given(context: typer.Context) -> list[str]:
+    """Return the names of the parameters that stand on the command line."""
+    return [_NAMES.get(name, name) for name in context.params if _is_given(context, name)]
+
+
+def passed(
+    context: typer.Context,
+    what: str,
+    *functions: Callable[..., Any],
+    own: Collection[str] = (),
+    **more: Any,
+) -> list[dict[str, Any]]:
+    """Return the options of a command that each function takes; refuse what none takes.
+
+    Parameters
+    ----------
+    context
+        Of the command.
+    what
+        What the command is used with, in words: "images".
+    functions
+        Their keyword parameters are the options that apply.
+    own
+        Parameters that the command deals with itself, besides those that all commands do.
+    **more
+        Values besides the options, such as ``progress``, or in place of them.
+    """
+    handled = _OWN | set(own)
+    known = [options_of(function) - handled for function in functions]
+    applies = handled.union(*known)
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if _is_given(context, name) and _NAMES.get(name, name) not in applies:
+            fail(f"{parameter.opts[0]} cannot be used with {what}.")
+    values = {_NAMES.get(name, name): value for name, value in context.params.items()} | more
+    return [{name: values[name] for name in names if name in values} for names in known]
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as Bar
 
-__all__ = ["counting_rows"]
+from aloof.modelling import Progress
+
+__all__ = ["progress_bar"]
 
 
 @contextmanager
-def counting_rows(description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how many rows are done; yields a function to call with their number.
-
-    Parameters
-    ----------
-    description
-        What is being done.
-    total
-        How many rows there are, if that is known.
-    """
+def progress_bar(description: str) -> Iterator[Progress]:
+    """Show how many are done, from the first that is until all are; yields what to call."""
     console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    ) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda rows: bar.advance(task, rows)
+    with ExitStack() as stack:
+        bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        task, shown = bar.add_task(description, total=None), False
+
+        def progress(done: int, total: int | None) -> None:
+            nonlocal shown
+            if not shown:
+                stack.enter_context(bar)
+            bar.update(task, completed=done, total=total)
+            shown = done != total
+            if not shown:
+                stack.close()
+
+        yield progress

@@ -1,4 +1,4 @@
-"""``aloof score``: every row of a table with its anomaly score and the reasons."""
+"""``aloof score``: everything in a table or among images with its anomaly score."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.group import fail
-from aloof.cli.images import is_image_model, refuse, score_images_command
+from aloof.cli.group import fail, tell_skipped
 from aloof.cli.options import (
     Data,
     Delimiter,
@@ -18,17 +17,18 @@ from aloof.cli.options import (
     FileFormat,
     Json,
     Model,
-    opened,
+    passed,
 )
-from aloof.cli.progress import counting_rows
-from aloof.tabular import TableModel, check_output
-from aloof.tabular.counting import about_rows
-from aloof.tabular.streaming import score_file
+from aloof.cli.progress import progress_bar
+from aloof.loading import open_model
+from aloof.tabular import check_output
+from aloof.tabular.streaming import is_unfinished
 
 __all__ = ["score"]
 
 
 def score(
+    context: typer.Context,
     model: Model,
     data: Data,
     out: Annotated[
@@ -55,7 +55,7 @@ def score(
     ] = False,
     device: Device = "auto",
     delimiter: Delimiter = None,
-    encoding: Encoding = "utf8",
+    encoding: Encoding = None,
     file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
@@ -76,50 +76,38 @@ def score(
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
     check_output(out, force=force)
-    if is_image_model(model):
-        refuse("images", {"--keep": keep, "--resume": resume or None, "--format": file_format})
-        refuse("images", {"--encoding": None if encoding == "utf8" else encoding})
-        refuse("images", {"--delimiter": delimiter, "--reasons": None if reasons == 3 else 1})
-        score_images_command(model, data, out, force=force, device=device, as_json=as_json)
-        return
-    fitted = TableModel.load(model, device=device)
-    source = opened(data, delimiter, encoding, file_format)
-    before = 0
-
-    def advance(rows: int) -> None:
-        nonlocal before
-        progress(rows - before)
-        before = rows
-
+    fitted = open_model(model, device=device)
     try:
-        with counting_rows("Scoring", about_rows(source)) as progress:
-            done = score_file(
-                fitted,
-                source,
-                out,
-                reasons=reasons,
+        with progress_bar("Scoring") as progress:
+            reading, options = passed(
+                context,
+                fitted.kind,
+                fitted.read,
+                fitted.score_file,
+                progress=progress,
                 keep=keep or (),
-                resume=resume,
-                force=force,
-                on_rows=advance,
             )
+            done = fitted.score_file(fitted.read(data, **reading), **options)
     except KeyboardInterrupt:
-        if before and out != "-" and source.paths:
+        if is_unfinished(out):
             typer.echo("The same command with --resume continues.", err=True)
         raise
+    tell_skipped(done.skipped)
     seconds = time.monotonic() - started
     if as_json:
         found = {
             "out": out,
-            "n_rows": done.n_rows,
+            f"n_{fitted.things}": done.n_rows,
             "n_anomalies": done.n_anomalies,
             "n_resumed": done.n_resumed,
+            "skipped": [{"file": name, "reason": why} for name, why in done.skipped],
             "threshold": fitted.threshold.as_dict(),
             "seconds": round(seconds, 3),
         }
         typer.echo(json.dumps(found))
     elif out != "-":
+        skipped = f", {len(done.skipped):,} files skipped" if done.skipped else ""
         typer.echo(
-            f"Scored {done.n_rows:,} rows in {seconds:.1f} s: {done.n_anomalies:,} flagged "
-            f"({fitted.threshold}). The scores are in {out}."
+            f"Scored {done.n_rows:,} {fitted.things} in {seconds:.1f} s: {done.n_anomalies:,} "
+            f"flagged ({fitted.threshold}){skipped}. The scores are in {out}."
         )

@@ -9,10 +9,8 @@ import typer
 
 from aloof.calibration import Threshold
 from aloof.cli.group import fail
-from aloof.cli.images import is_image_model
 from aloof.cli.options import Json, Model
-from aloof.images import ImageModel
-from aloof.tabular import TableModel
+from aloof.loading import open_model
 
 __all__ = ["threshold"]
 
@@ -41,8 +39,7 @@ def threshold(
 
     Example: **aloof threshold model --budget 50/10000**
     """
-    kind = ImageModel if is_image_model(model) else TableModel
-    fitted = kind.load(model, device="cpu")
+    fitted = open_model(model, device="cpu")
     given = {"share": share, "budget": budget, "fdr": fdr, "value": value}
     if any(part is not None for part in given.values()):
         try:

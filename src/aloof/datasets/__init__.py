@@ -1,39 +1,40 @@
 """Public data sets: which there are, where they come from, and reading them.
 
->>> from aloof.datasets import list_datasets
->>> [entry.name for entry in list_datasets()]
-['arrhythmia', 'cardio', 'satellite', 'satimage-2', 'shuttle', 'thyroid']
->>> from aloof.datasets import list_image_datasets
->>> [entry.name for entry in list_image_datasets()]
-['cats-vs-dogs', 'cifar10', 'fashion-mnist', 'mnist']
+>>> from aloof.datasets import PublicImages, list_datasets
+>>> [entry.name for entry in list_datasets()][:4]
+['arrhythmia', 'cardio', 'cats-vs-dogs', 'cifar10']
+>>> [entry.title for entry in list_datasets(PublicImages)]
+['CatsVsDogs', 'CIFAR-10', 'Fashion-MNIST', 'MNIST']
 
 Files are downloaded once into a cache folder, and kept only if their SHA-256 is a known one.
 Where the environment variable ``ALOOF_DATA`` names a folder, files are read from there
-(``odds/cardio.mat`` and so on) and nothing is downloaded.
+(``odds/cardio.mat`` and so on) and nothing is downloaded. A data set of your own is a record
+that `register` makes known.
 """
 
-from aloof.datasets.files import cache_folder, data_folder, dataset_path
-from aloof.datasets.image_sets import (
-    PublicImages,
-    fetch_images,
-    find_image_dataset,
-    list_image_datasets,
+from aloof.datasets.files import DataFile, LocalFile, cache_folder, data_folder
+from aloof.datasets.image_sets import ImageDataset, PublicImages
+from aloof.datasets.odds import PublicTable, Table
+from aloof.datasets.registry import (
+    Dataset,
+    find_dataset,
+    list_datasets,
+    load_dataset,
+    register,
 )
-from aloof.datasets.odds import Table, fetch, load_odds
-from aloof.datasets.registry import Dataset, find_dataset, list_datasets
 
 __all__ = [
+    "DataFile",
     "Dataset",
+    "ImageDataset",
+    "LocalFile",
     "PublicImages",
+    "PublicTable",
     "Table",
     "cache_folder",
     "data_folder",
-    "dataset_path",
-    "fetch",
-    "fetch_images",
     "find_dataset",
-    "find_image_dataset",
     "list_datasets",
-    "list_image_datasets",
-    "load_odds",
+    "load_dataset",
+    "register",
 ]

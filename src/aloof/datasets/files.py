@@ -9,22 +9,66 @@ import hashlib
 import logging
 import os
 import sys
-import uuid
-from http.client import HTTPException
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 from aloof._version import __version__
-from aloof.datasets.registry import Dataset, PublicFile, find_dataset
-from aloof.exceptions import DatasetError
+from aloof.exceptions import DatasetError, MissingExtraError
 
-__all__ = ["cache_folder", "data_folder", "dataset_path", "place", "read_bytes"]
+__all__ = ["DataFile", "LocalFile", "cache_folder", "data_folder", "obtain"]
 
 _logger = logging.getLogger(__name__)
 
 _TIMEOUT = 30.0  # seconds without an answer
-_LARGEST = 2**25  # bytes; more than any of the files
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFile:
+    """One file of a data set.
+
+    Attributes
+    ----------
+    path
+        Inside the cache folder or ``ALOOF_DATA``.
+    sha256
+        Of every file known to hold it, the public one first.
+    urls
+        Direct addresses, tried in this order; none: the file has no public home.
+    size
+        Bytes of the public file, if known.
+    """
+
+    path: str
+    sha256: tuple[str, ...]
+    urls: tuple[str, ...] = ()
+    size: int | None = None
+
+    @property
+    def local(self) -> Path:
+        """Where the file is looked for, whether or not it is there."""
+        return (_own_folder() or cache_folder()) / self.path
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file that is here.
+
+    Attributes
+    ----------
+    path
+        Where.
+    content
+        What is in it.
+    sha256
+        Of the content.
+    known
+        Whether that is one of the SHA-256 of the `DataFile`.
+    """
+
+    path: Path
+    content: bytes = field(repr=False)
+    sha256: str
+    known: bool
 
 
 def cache_folder() -> Path:
@@ -41,7 +85,7 @@ def cache_folder() -> Path:
 
 def data_folder() -> Path:
     """Return the folder that ``ALOOF_DATA`` names, for data that is not downloaded."""
-    folder = _local_folder()
+    folder = _own_folder()
     if folder is None:
         raise DatasetError(
             "Set the environment variable ALOOF_DATA to the folder with the data, or name its "
@@ -50,118 +94,95 @@ def data_folder() -> Path:
     return folder
 
 
-def dataset_path(name: str) -> Path:
-    """Return where the file of a data set is looked for, whether or not it is there.
+def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
+    """Return a file of the data set `name`; download it where it is not there yet.
 
-    Parameters
-    ----------
-    name
-        See `list_datasets`.
-
-    Returns
-    -------
-    A path in the folder that ``ALOOF_DATA`` names, or else in the cache folder.
+    A file in ``ALOOF_DATA`` is the user's: it is read whatever its SHA-256. One in the cache,
+    or a download, must be a known file. `origin` says how to come by it, for messages.
     """
-    return place(find_dataset(name))
-
-
-def place(entry: Dataset | PublicFile) -> Path:
-    """Return where the file of `entry` is looked for, as `dataset_path` does."""
-    return (_local_folder() or cache_folder()) / entry.file
-
-
-def read_bytes(entry: Dataset | PublicFile) -> bytes:
-    """Return the content of the file of `entry`; download it where it is not there yet.
-
-    A file in ``ALOOF_DATA`` is the user's: it is read whatever its SHA-256. One in the
-    cache, or a download, must be a known file.
-    """
-    path = place(entry)
-    if (folder := _local_folder()) is not None:
-        return _read_local(entry, path, folder)
+    path = file.local
+    if (folder := _own_folder()) is not None:
+        try:
+            return _read(file, path)
+        except OSError as error:
+            raise DatasetError(
+                f"ALOOF_DATA is {str(folder)!r}, and {file.path} cannot be read there: "
+                f"{error.strerror or error}. Put the file there ({origin})"
+                + (", or unset ALOOF_DATA to download it." if file.urls else ".")
+            ) from error
     if path.is_file():
-        content = path.read_bytes()
-        if _digest(content) in entry.sha256:
-            return content
-        _logger.warning("%s is not a known file of %s; downloading it", path, entry.name)
-    content = _download(entry)
-    _write(path, content)
-    return content
+        if (found := _read(file, path)).known:
+            return found
+        _logger.warning("%s is not a known file of %s; downloading it", path, name)
+    by_hand = (
+        f"{origin}. Save it as {file.path} in a folder of yours and set the environment "
+        "variable ALOOF_DATA to that folder."
+    )
+    if not file.urls:
+        raise DatasetError(
+            f"{name} has no public home in the form that aloof reads. To make the file: "
+            f"{by_hand}"
+        )
+    if failures := _download(file, path):
+        raise DatasetError(
+            f"{name} could not be downloaded, and nothing was kept.\n"
+            + "".join(f"  {failure}\n" for failure in failures)
+            + f"Try again later, or get the file by hand: {by_hand}"
+        )
+    _logger.info("downloaded %s to %s", name, path)
+    return _read(file, path)
 
 
-def _local_folder() -> Path | None:
+def _own_folder() -> Path | None:
     given = os.environ.get("ALOOF_DATA")
     return Path(given).expanduser() if given else None
 
 
-def _read_local(entry: Dataset | PublicFile, path: Path, folder: Path) -> bytes:
+def _read(file: DataFile, path: Path) -> LocalFile:
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return LocalFile(path, content, digest, digest in file.sha256)
+
+
+def _download(file: DataFile, path: Path) -> list[str]:
+    """Put a known file in place; if no address has one, return why and leave nothing."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DatasetError(
-            f"ALOOF_DATA is {str(folder)!r}, and {entry.file} cannot be read there: "
-            f"{error.strerror or error}. Put the file there ({entry.origin})"
-            + (", or unset ALOOF_DATA to download it." if entry.urls else ".")
-        ) from error
-
-
-def _download(entry: Dataset | PublicFile) -> bytes:
-    if not entry.urls:
-        raise DatasetError(
-            f"{entry.name} has no public home in the form that aloof reads. To make the file: "
-            f"{entry.origin}. Save it as {entry.file} in a folder of yours and set the "
-            "environment variable ALOOF_DATA to that folder."
-        )
+        import pooch
+        import requests
+    except ImportError:
+        raise MissingExtraError("pooch", "data", f"Downloading {file.path}") from None
+    get = pooch.HTTPDownloader(timeout=_TIMEOUT, headers={"User-Agent": f"aloof/{__version__}"})
     failures = []
-    for url in entry.urls:
-        request = Request(url, headers={"User-Agent": f"aloof/{__version__}"})
-        try:
-            with urlopen(request, timeout=_TIMEOUT) as response:
-                content: bytes = response.read(_LARGEST + 1)
-        except (OSError, HTTPException) as error:
-            failures.append(f"{url}: {_reason(error)}")
-            continue
-        digest = _digest(content)
-        if digest in entry.sha256:
-            _logger.info("downloaded %s from %s", entry.name, url)
-            return content
-        failures.append(
-            f"{url}: hash mismatch, the {len(content)} bytes received have SHA-256 {digest} "
-            f"and not {' or '.join(entry.sha256)}"
-        )
-    raise DatasetError(
-        f"{entry.name} could not be downloaded, and nothing was kept.\n"
-        + "".join(f"  {failure}\n" for failure in failures)
-        + f"Try again later, or get the file by hand: {entry.origin}. Save it "
-        f"as {entry.file} in a folder of yours and set the environment variable ALOOF_DATA to "
-        "that folder."
-    )
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, HTTPError):
-        error.close()
-        return f"HTTP {error.code} {error.reason}"
-    cause = getattr(error, "reason", error)  # what urllib wrapped
-    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Put a whole file in place."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        with pooch.utils.temporary_file(path.parent) as temporary:
+            for url in file.urls:
+                try:
+                    get(url, temporary, None)
+                except requests.RequestException as error:
+                    failures.append(f"{url}: {_reason(error)}")
+                    continue
+                found = _read(file, Path(temporary))
+                if found.known:
+                    os.replace(temporary, path)
+                    return []
+                failures.append(
+                    f"{url}: hash mismatch, the {len(found.content)} bytes received have "
+                    f"SHA-256 {found.sha256} and not {' or '.join(file.sha256)}"
+                )
     except OSError as error:
         raise DatasetError(
             f"The download cannot be written to {path}: {error.strerror or error}. Choose "
             "another cache folder with the environment variable XDG_CACHE_HOME."
         ) from error
-    finally:
-        if temporary.is_file():
-            temporary.unlink()
+    return failures
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _reason(error: BaseException) -> str:
+    """Return what went wrong in the first place, in a few words."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"HTTP {response.status_code} {response.reason}"
+    while error.__context__ is not None:
+        error = error.__context__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,8 +1,7 @@
-"""Reading the files of the ODDS library: MATLAB's, with rows ``X`` and labels ``y``."""
+"""The ODDS library: MATLAB files with rows ``X`` and labels ``y``."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import logging
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-from aloof.datasets.files import dataset_path, read_bytes
-from aloof.datasets.registry import Dataset, find_dataset
+from aloof.datasets.files import DataFile
+from aloof.datasets.registry import Dataset, register
 from aloof.exceptions import DatasetError
 
-__all__ = ["Table", "fetch", "load_odds"]
+__all__ = ["PublicTable", "Table"]
 
 _logger = logging.getLogger(__name__)
 
@@ -51,55 +50,57 @@ class Table:
     known: bool
 
 
-def fetch(name: str) -> Path:
-    """Make sure that the file of a data set is there and can be read.
+@dataclass(frozen=True, kw_only=True)
+class PublicTable(Dataset):
+    """One public table in a MATLAB file.
 
-    Parameters
+    Attributes
     ----------
-    name
-        See `list_datasets`.
-
-    Returns
-    -------
-    Where it is; see `dataset_path`.
+    n_rows, n_columns, n_anomalies
+        What the file holds.
     """
-    return load_odds(name).path
 
+    n_rows: int
+    n_columns: int
+    n_anomalies: int
 
-def load_odds(name: str) -> Table:
-    """Load a data set of the ODDS library; download it if need be.
+    @property
+    def content(self) -> str:
+        """What the file holds, in a few words."""
+        return f"{_described(self._size)} ({self.n_anomalies / self.n_rows:.1%})"
 
-    Parameters
-    ----------
-    name
-        See `list_datasets`.
+    def load(self) -> Table:
+        """Read the rows and labels, and check how many there are."""
+        (file,) = self.fetch()
+        X, y = _parse(file.content, file.path)
+        if len(X) != len(y):
+            raise DatasetError(
+                f"{file.path} has {len(X)} rows in X and {len(y)} labels in y; these must be "
+                "equal."
+            )
+        found = (*X.shape, int(y.sum()))
+        if found != self._size:
+            raise DatasetError(
+                f"{file.path} is not {self.name}: it holds {_described(found)}, where there "
+                f"should be {_described(self._size)}."
+            )
+        if not file.known:
+            _logger.warning(
+                "%s is not a known file of %s (SHA-256 %s); its size and labels are right, its "
+                "values were not checked",
+                file.path,
+                self.name,
+                file.sha256,
+            )
+        return Table(self.name, X, y, file.path, file.sha256, file.known)
 
-    Returns
-    -------
-    Its rows, labels and SHA-256.
+    def check(self) -> None:
+        """Make sure that the file is there and holds what it should."""
+        self.load()
 
-    Raises
-    ------
-    DatasetError
-        A name that does not exist, a file that cannot be had, or one that does not hold
-        what it should.
-    """
-    entry = find_dataset(name)
-    content = read_bytes(entry)
-    path = dataset_path(name)
-    X, y = _parse(content, path)
-    _check(entry, X, y, path)
-    digest = hashlib.sha256(content).hexdigest()
-    known = digest in entry.sha256
-    if not known:
-        _logger.warning(
-            "%s is not a known file of %s (SHA-256 %s); its size and labels are right, its "
-            "values were not checked",
-            path,
-            name,
-            digest,
-        )
-    return Table(name, X, y, path, digest, known)
+    @property
+    def _size(self) -> tuple[int, int, int]:
+        return self.n_rows, self.n_columns, self.n_anomalies
 
 
 def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -149,20 +150,105 @@ def _labels(y: Any, path: Path) -> NDArray[np.int64]:
     return np.asarray(y.ravel(), np.int64)
 
 
-def _check(entry: Dataset, X: NDArray[np.float64], y: NDArray[np.int64], path: Path) -> None:
-    if len(X) != len(y):
-        raise DatasetError(
-            f"{path} has {len(X)} rows in X and {len(y)} labels in y; these must be equal."
-        )
-    found = (*X.shape, int(y.sum()))
-    expected = (entry.n_rows, entry.n_columns, entry.n_anomalies)
-    if found != expected:
-        raise DatasetError(
-            f"{path} is not {entry.name}: it holds {_described(found)}, where there should be "
-            f"{_described(expected)}."
-        )
-
-
 def _described(size: tuple[int, ...]) -> str:
     n_rows, n_columns, n_anomalies = size
     return f"{n_rows} rows x {n_columns} columns with {n_anomalies} anomalies"
+
+
+def _add(
+    name: str,
+    *,
+    page: str,
+    shared: str,
+    copy: str,
+    sha256: tuple[str, ...],
+    size: int | None,
+    holds: tuple[int, int, int],
+    task: str,
+) -> None:
+    """Add a set of the library: its page links to a Dropbox file, PyOD's history has a copy."""
+    urls = (
+        f"https://www.dropbox.com/s/{shared}/{name}.mat?dl=1",
+        f"https://raw.githubusercontent.com/yzhao062/pyod/{copy}/{name}.mat",
+    )
+    register(
+        PublicTable(
+            name=name,
+            title=name.capitalize(),
+            home=f"https://odds.cs.stonybrook.edu/{page}/",
+            files=(DataFile(path=f"odds/{name}.mat", sha256=sha256, urls=urls, size=size),),
+            task=task,
+            citation="Rayana, ODDS library, Stony Brook University, 2016",
+            n_rows=holds[0],
+            n_columns=holds[1],
+            n_anomalies=holds[2],
+        )
+    )
+
+
+_add(
+    "arrhythmia",
+    page="arrhythmia-dataset",
+    shared="lmlwuspn1sey48r",
+    copy="1938f1c58ba7948359b098ab358b7ee920825282/data",
+    sha256=("e4d47e499591ae31e5d7f0cd983367092353eac240f48e14c9b36457edb3460d",),
+    size=105_540,
+    holds=(452, 274, 66),
+    task="patients of the eight smallest classes (3, 4, 5, 7, 8, 9, 14, 15) are "
+    "anomalies, all others are normal",
+)
+_add(
+    "cardio",
+    page="cardiotocogrpahy-dataset",  # the page's own spelling
+    shared="galg3ihvxklf0qi",
+    copy="71246f49518da607e0b879ac0d7446fdac3d8d3c/examples/example_data",
+    sha256=("5e568b6a73711012c481fa6cc984ab9c68e9a4fa44d6aeb3b43efa381c3f695b",),
+    size=68_318,
+    holds=(1831, 21, 176),
+    task="pathologic cardiotocograms are anomalies, normal ones are normal; suspect ones "
+    "are left out",
+)
+_add(
+    "satellite",
+    page="satellite-dataset",
+    shared="dpzxp8jyr9h93k5",
+    copy="b247c08568cbc8147f3fe873a925c4deff89b8b9/notebooks/data",
+    sha256=("6feac3112b9c14e1c3e60afc437f2f3d29dc1000119c9f950c628078778d6aa0",),
+    size=144_833,
+    holds=(6435, 36, 2036),
+    task="the three smallest classes of soil (2, 4, 5) are anomalies, all others are normal",
+)
+_add(
+    "satimage-2",
+    page="satimage-2-dataset",
+    shared="hckgvu9m6fs441p",
+    copy="ef6d5e8dc828615f498286c1d6a22cbd02fd4cd2/notebooks/data",
+    sha256=("95c37a07cea2cb201f6900d14f521510e10b6b2f0074c06ac46d3157440ec67b",),
+    size=181_220,
+    holds=(5803, 36, 71),
+    task="71 rows drawn from class 2 are anomalies, all other classes of soil are normal",
+)
+_add(
+    "shuttle",
+    page="shuttle-dataset",
+    shared="mk8ozgisimfn3dw",
+    copy="b247c08568cbc8147f3fe873a925c4deff89b8b9/notebooks/data",
+    sha256=("b6e396c92354d5dcf5036901e36dc58e2913f2d1a5e138c35a2bedf9c69db899",),
+    size=345_184,
+    holds=(49097, 9, 3511),
+    task="classes 2, 3, 5, 6 and 7 are anomalies, class 1 is normal; class 4 is left out",
+)
+_add(
+    "thyroid",
+    page="thyroid-disease-dataset",
+    shared="bih0e15a0fukftb",
+    copy="ef6d5e8dc828615f498286c1d6a22cbd02fd4cd2/notebooks/data",
+    sha256=(
+        "49155d7861b977e90808faf68343ff67a67f63090c2744d514dbb67ac68e7e33",
+        # saved again from the arrays: the file of the results in this project
+        "d95a1767fdf95330c46547de558f148433f8c840deb6d61ed9af3a080db5d88f",
+    ),
+    size=None,
+    holds=(3772, 6, 93),
+    task="hyperfunction of the thyroid is an anomaly, normal and subnormal function are normal",
+)

@@ -190,7 +190,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None) -> NDArray[np.int64]:
         """Fit, and return the decisions on the training rows."""
         self.fit(X, y)
-        return np.where(self._flag(self.training_scores_), -1, 1)
+        return np.where(self.decision_.flag(self.training_scores_), -1, 1)
 
     def latent(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return each member's posterior means, ``(n_members, n, latent_dim)``.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from aloof.calibration import Threshold, p_values
+from aloof.calibration import Decision, Threshold, p_values
 from aloof.exceptions import CalibrationWarning
 from aloof.labels import ANOMALY, read_labels
 
@@ -49,7 +49,7 @@ class Decisions:
         rows given together with it.
         """
         check_is_fitted(self)
-        return np.where(self._flag(self.anomaly_score(X)), -1, 1)
+        return np.where(self.decision_.flag(self.anomaly_score(X)), -1, 1)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from held-out rows which anomaly scores normal rows have.
@@ -75,9 +75,7 @@ class Decisions:
         """
         check_is_fitted(self)
         scores = self.anomaly_score(X)
-        usual = self._usual_rows(y, len(scores))
-        self.calibration_scores_ = np.sort(scores[usual])
-        self._set(self.threshold_)
+        self._calibrate(scores[self._usual_rows(y, len(scores))])
         return self
 
     def p_values(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -139,7 +137,17 @@ class Decisions:
         threshold, offset = self._rule
         return threshold if offset == self.offset_ else Threshold(value=-float(self.offset_))
 
-    def _set(self, threshold: Threshold, *, warn: bool = True) -> None:
+    @property
+    def decision_(self) -> Decision:
+        """What decides: `threshold_`, the level that it leads to, the calibration scores."""
+        return Decision(self.threshold_, -float(self.offset_), self.calibration_scores_)
+
+    def _calibrate(self, scores: NDArray[np.float64]) -> None:
+        """Take the anomaly scores of held-out rows that are not labelled as anomalies."""
+        self.calibration_scores_ = np.sort(scores)
+        self._set(self.threshold_, stacklevel=4)
+
+    def _set(self, threshold: Threshold, *, warn: bool = True, stacklevel: int = 3) -> None:
         """Take a rule, and find the level it leads to."""
         scores, kind = self.calibration_scores_, "calibration"
         if scores is None:
@@ -147,19 +155,12 @@ class Decisions:
         self._take(threshold, threshold.level(scores, held_out=kind == "calibration"))
         shortage = threshold.shortage(len(scores), kind=kind) if warn else None
         if shortage is not None:
-            warnings.warn(shortage, CalibrationWarning, stacklevel=3)
+            warnings.warn(shortage, CalibrationWarning, stacklevel=stacklevel)
 
     def _take(self, threshold: Threshold, level: float) -> None:
         """Take a rule and the level that it leads to."""
         self.offset_ = -level
         self._rule = threshold, self.offset_
-
-    def _flag(self, anomaly_scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which of the rows that have these scores are anomalies."""
-        threshold = self.threshold_
-        if threshold.fdr is None:
-            return anomaly_scores > -self.offset_
-        return threshold.flag(anomaly_scores, self._calibration("a false discovery rate"))
 
     def _calibration(self, purpose: str) -> NDArray[np.float64]:
         if self.calibration_scores_ is None:

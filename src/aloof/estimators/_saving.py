@@ -31,6 +31,8 @@ _D = TypeVar("_D", bound="Detector")
 _Path = str | os.PathLike[str]
 
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
+# Of a score on another device. Where float64 is not to be had, float32 is close to it.
+_TOLERANCE = {"float32": (1e-3, 1e-5), "float64": (1e-4, 1e-6)}
 _PENALTY = ("center", "cost")
 
 
@@ -169,7 +171,8 @@ def _fill(
     detector._remember_parameters()
     detector._scorer = detector._make_scorer()
     detector._validate(_probed(detector), reset=False)  # where parameters do not go together
-    if not np.allclose(_probe(detector), saved.probe, rtol=1e-3, atol=1e-5):
+    rtol, atol = _TOLERANCE[saved.scoring_dtype]
+    if not np.allclose(_probe(detector), saved.probe, rtol=rtol, atol=atol):
         raise ModelError(
             f"The networks do not give the scores that {folder} was saved with. "
             "Pass the factories that the model was fitted with."

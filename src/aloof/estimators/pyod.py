@@ -52,4 +52,4 @@ class PyODAdapter:
         return self._labels(self.decision_function(X))
 
     def _labels(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        return self.detector._flag(scores).astype(np.int64)
+        return self.detector.decision_.flag(scores).astype(np.int64)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,17 @@ from numpy.typing import NDArray
 from aloof.exceptions import ImageError
 from aloof.images.decoding import Channels, Look, decode, look, pillow, strict_pillow
 from aloof.images.folders import Collection, Reader, Skipped, open_images
+from aloof.modelling import Progress
 
-__all__ = ["LARGEST_SIDE", "ImageSet", "Progress", "Size", "Source", "read_images", "take"]
+__all__ = [
+    "LARGEST_SIDE",
+    "ImageSet",
+    "Size",
+    "Source",
+    "images_in_memory",
+    "read_images",
+    "take",
+]
 
 # Without a size, no image is made larger than this.
 LARGEST_SIDE = 128
@@ -28,7 +38,6 @@ LARGEST_SIDE = 128
 _BUDGET = 2 * 2**30
 _BLOCK = 64  # images that a thread takes at once, and between two reports
 
-Progress = Callable[[int, int], None]
 Size = int | tuple[int, int]
 _File = tuple[int, Reader, str]  # the number of its source, what opens it, its name
 
@@ -52,6 +61,8 @@ class ImageSet:
         Which source each one is from, where several were read.
     skipped
         Files that were left out, and why.
+    paths
+        The sources; empty where the images were in memory.
     """
 
     pixels: NDArray[np.uint8] = field(repr=False)
@@ -59,9 +70,15 @@ class ImageSet:
     folders: tuple[str, ...] = field(repr=False)
     origins: NDArray[np.int64] = field(repr=False)
     skipped: tuple[Skipped, ...]
+    paths: tuple[Path, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def name(self) -> str | None:
+        """Of the sources, as they were written; None: they were in memory."""
+        return ", ".join(map(str, self.paths)) or None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -146,7 +163,39 @@ def read_images(
         tuple(PurePosixPath(name).parent.name for name in names),
         origins,
         tuple(sorted(skipped, key=lambda each: each.name)),
+        tuple(collection.path for collection in collections),
     )
+
+
+def images_in_memory(*arrays: NDArray[Any]) -> ImageSet:
+    """Return arrays of images ``(n, channels, height, width)`` as a set; they are numbered.
+
+    Parameters
+    ----------
+    *arrays
+        Bytes, or numbers in [0, 1]: one source each.
+    """
+    for array in arrays:
+        if array.ndim != 4 or array.shape[1] not in (1, 3):
+            raise ImageError(
+                "An array of images has the shape (n, channels, height, width) with 1 or 3 "
+                f"channels; got {array.shape}."
+            )
+        if not len(array):
+            raise ImageError("There is no image in an array of images.")
+        floats = array.dtype != np.uint8
+        if floats and not (np.issubdtype(array.dtype, np.floating) and _in_range(array)):
+            raise ImageError("An array of images holds bytes, or numbers from 0 to 1.")
+    if len({(array.shape[1:], array.dtype) for array in arrays}) > 1:
+        raise ImageError("Arrays of images must be of one shape and of one type.")
+    pixels = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+    origins = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
+    names = tuple(map(str, range(len(pixels))))
+    return ImageSet(pixels, names, ("",) * len(pixels), origins, ())
+
+
+def _in_range(array: NDArray[Any]) -> bool:
+    return bool(array.min() >= 0 and array.max() <= 1)
 
 
 def take(pixels: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.uint8]:

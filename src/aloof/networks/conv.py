@@ -30,7 +30,6 @@ from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
 __all__ = ["ConvDecoder", "ConvEncoder", "default_filters"]
 
 
-
 class _Convolution(nn.Conv2d):
     """A convolution that keeps the size, also of stacked members."""
 

@@ -1,4 +1,4 @@
-"""What people look at: pictures of a fitted model, and a report about a table."""
+"""Pages and pictures: what all reports about a model share, and figures to look at."""
 
 from aloof.report.figures import (
     check_drawing,
@@ -7,16 +7,17 @@ from aloof.report.figures import (
     save_figure,
     score_histograms,
 )
-from aloof.report.html import check_report, write_report
-from aloof.report.images import write_image_report
+from aloof.report.findings import Findings, Tally
+from aloof.report.page import check_report, write_page
 
 __all__ = [
+    "Findings",
+    "Tally",
     "check_drawing",
     "check_report",
     "latent_map",
     "plot_roc",
     "save_figure",
     "score_histograms",
-    "write_image_report",
-    "write_report",
+    "write_page",
 ]

@@ -57,7 +57,7 @@ def curves_from_counts(normal: NDArray[np.int64], anomalies: NDArray[np.int64]) 
         false_rate,
         recall,
         precision,
-        auroc=float(np.diff(false_rate) @ (recall[1:] + recall[:-1]) / 2),
+        auroc=round(float(np.diff(false_rate) @ (recall[1:] + recall[:-1]) / 2), 12),
         average_precision=float(np.sum(np.diff(recall) * precision[1:])),
         prevalence=float(hits[-1] / flagged[-1]),
     )

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.report.findings import Findings
 from aloof.report.inline import ANOMALOUS, INK, LEVEL, MUTED, PAPER, USUAL, picture
-from aloof.report.survey import Survey
 
 __all__ = [
     "draw_calibration",
@@ -20,8 +20,8 @@ __all__ = [
 ]
 
 
-def draw_scores(found: Survey) -> str:
-    """Draw how many rows have which anomaly score, with the level that flags them."""
+def draw_scores(found: Findings) -> str:
+    """Draw how many have which anomaly score, with the level that flags them."""
     values, counts = found.score_values, found.score_counts
     usual = counts[NORMAL] + counts[UNLABELLED]
     with picture("scores", 8.6, 3.3) as drawn:
@@ -29,7 +29,7 @@ def draw_scores(found: Survey) -> str:
         edges, logarithmic = _edges(values, usual + counts[ANOMALY], found.level)
         inside = np.clip(values, edges[0], edges[-1])
         for weights, colour, label in (
-            (usual, USUAL, "other rows" if counts[ANOMALY].any() else "rows"),
+            (usual, USUAL, f"other {found.things}" if counts[ANOMALY].any() else found.things),
             (counts[ANOMALY], ANOMALOUS, "labelled anomalies"),
         ):
             if weights.any():
@@ -44,7 +44,7 @@ def draw_scores(found: Survey) -> str:
         axis.set_xlim(edges[0], edges[-1])
         axis.grid(axis="x", visible=False)
         axis.set_xlabel("anomaly score")
-        axis.set_ylabel("rows (log scale)")
+        axis.set_ylabel(f"{found.things} (log scale)")
         _plain_ticks(axis.xaxis)
         _plain_ticks(axis.yaxis)
         axis.legend(loc="upper right")
@@ -101,8 +101,8 @@ def draw_curve(
     return drawn.svg
 
 
-def draw_p_values(p_counts: NDArray[np.int64]) -> str:
-    """Draw the p-values of rows not known to be anomalies, against what they should be."""
+def draw_p_values(p_counts: NDArray[np.int64], things: str) -> str:
+    """Draw the p-values of what is not known to be an anomaly, against what they should be."""
     with picture("p-values", 4.2, 3.1) as drawn:
         axis = drawn.axis
         p = np.arange(1, len(p_counts) + 1) / len(p_counts)
@@ -116,13 +116,13 @@ def draw_p_values(p_counts: NDArray[np.int64]) -> str:
         axis.set_ylim(0, 1.25 * max(shares.max(), 100 / n_bins))
         axis.grid(axis="x", visible=False)
         axis.set_xlabel("p-value")
-        axis.set_ylabel("share of rows")
+        axis.set_ylabel(f"share of {things}")
         axis.yaxis.set_major_formatter("{x:g} %")
         axis.legend(loc="upper right")
     return drawn.svg
 
 
-def draw_calibration(p_counts: NDArray[np.int64]) -> str:
+def draw_calibration(p_counts: NDArray[np.int64], things: str) -> str:
     """Draw which share of rows has a p-value of at most t, against t."""
     with picture("calibration", 4.2, 3.1) as drawn:
         axis = drawn.axis
@@ -135,7 +135,7 @@ def draw_calibration(p_counts: NDArray[np.int64]) -> str:
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlabel("p-value of at most")
-        axis.set_ylabel("share of rows")
+        axis.set_ylabel(f"share of {things}")
         for ticks in (axis.xaxis, axis.yaxis):
             ticks.set_major_formatter("{x:g} %")
             ticks.set_minor_formatter("")

@@ -18,12 +18,12 @@ from aloof.training.device import on
 
 __all__ = ["RowReader", "in_chunks", "over_rows", "read_parts"]
 
-Rows = NDArray[Any] | Tensor
-RowReader = Callable[[slice], Rows | Sequence[Rows]]
+_Rows = NDArray[Any] | Tensor
+RowReader = Callable[[slice], _Rows | Sequence[_Rows]]
 """Returns the rows of a slice, ``(n, *shape)``; with their context, if they have any."""
 
 
-def read_parts(rows: RowReader, chunk: slice) -> list[Rows]:
+def read_parts(rows: RowReader, chunk: slice) -> list[_Rows]:
     """Return the rows of a slice and their context, as a list."""
     found = rows(chunk)
     return [found] if isinstance(found, np.ndarray | Tensor) else list(found)
@@ -92,7 +92,7 @@ def over_rows(
     return np.concatenate(found, 1)
 
 
-def _padded(block: Rows, size: int) -> Tensor:
+def _padded(block: _Rows, size: int) -> Tensor:
     if isinstance(block, Tensor):
         x = block.new_zeros(size, *block.shape[1:])
         x[: len(block)] = block

@@ -1,7 +1,6 @@
 """Tables: any frame or file in, encoded for a detector, and results out again."""
 
 from aloof.tabular.encoder import Feature, TableEncoder
-from aloof.tabular.evaluation import Evaluation, evaluate_scores
 from aloof.tabular.explanation import TableExplanation
 from aloof.tabular.files import Source, open_source
 from aloof.tabular.fitting import fit
@@ -9,19 +8,16 @@ from aloof.tabular.frames import like, to_table
 from aloof.tabular.model import TableModel
 from aloof.tabular.outputs import check_output, open_output, write_table
 from aloof.tabular.sampling import Sample, sample
-from aloof.tabular.streaming import ScoredFile, score_file
+from aloof.tabular.streaming import score_file
 
 __all__ = [
-    "Evaluation",
     "Feature",
     "Sample",
-    "ScoredFile",
     "Source",
     "TableEncoder",
     "TableExplanation",
     "TableModel",
     "check_output",
-    "evaluate_scores",
     "fit",
     "like",
     "open_output",

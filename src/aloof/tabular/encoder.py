@@ -7,24 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
 from aloof.exceptions import ModelError, TableError, TableWarning
 from aloof.labels import ANOMALY
+from aloof.suggestion import closest
 from aloof.tabular.columns import (
     Column,
-    Kind,
     choose_column,
     column_from_state,
-    listed,
+    from_json,
     one_array,
 )
 from aloof.tabular.frames import to_table
-from aloof.tabular.names import closest
+from aloof.tabular.words import listed
 from aloof.text import DEFAULT_EMBEDDER
 
 __all__ = ["Feature", "TableEncoder"]
@@ -43,12 +44,24 @@ class Feature:
     ----------
     column
         The column of the table it comes from.
-    part
+    name
         What it says about it: "value", "missing", a category.
     """
 
     column: str
-    part: str
+    name: str
+
+
+@dataclass(frozen=True)
+class _State:
+    """What JSON holds of an encoder."""
+
+    __pydantic_config__ = Column.__pydantic_config__
+
+    columns: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    dropped: dict[str, str]
+    warnings: tuple[str, ...]
+    n_rows: Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class TableEncoder:
     --------
     >>> table = {"age": [31.0, 44.0, None], "city": ["Oslo", "Bern", "Oslo"]}
     >>> encoder = TableEncoder.fit(table)
-    >>> [(feature.column, feature.part) for feature in encoder.features][:3]
+    >>> [(feature.column, feature.name) for feature in encoder.features][:3]
     [('age', 'value'), ('age', 'missing'), ('city', 'Oslo')]
     >>> encoder.transform(table).shape
     (3, 5)
@@ -92,7 +105,7 @@ class TableEncoder:
         table: Any,
         labels: ArrayLike | None = None,
         *,
-        kinds: Mapping[str, Kind] | None = None,
+        kinds: Mapping[str, str] | None = None,
         embedder: str = DEFAULT_EMBEDDER,
     ) -> TableEncoder:
         """Learn what the columns hold.
@@ -104,8 +117,9 @@ class TableEncoder:
         labels
             1, 0 and -1 for each row. Rows labelled 1, anomalies, take no part.
         kinds
-            "number", "category", "boolean", "timestamp" or "text" for columns where the values
-            do not say it. Also keeps columns that would be left out: ids and free text.
+            "number", "category", "boolean", "timestamp", "text" or a kind of your own for
+            columns where the values do not say it. Also keeps columns that would be left out:
+            ids and free text.
         embedder
             What makes vectors of text; see `aloof.text.load_embedder`.
 
@@ -122,16 +136,16 @@ class TableEncoder:
                 )
         if whole.num_columns == 0:
             raise TableError("The table has no columns to learn from.")
-        usual = whole if labels is None else _without_anomalies(whole, np.asarray(labels))
-        if usual.num_rows == 0:
+        normal = whole if labels is None else _without_anomalies(whole, np.asarray(labels))
+        if normal.num_rows == 0:
             raise TableError("The table has no rows to learn from.")
         columns: list[Column] = []
         dropped: dict[str, str] = {}
         remarks: list[str] = []
-        for name in usual.column_names:
+        for name in normal.column_names:
             with _naming(name):
                 choice = choose_column(
-                    name, one_array(usual[name]), kinds.get(name), embedder=embedder
+                    name, one_array(normal[name]), kinds.get(name), embedder=embedder
                 )
             remarks += choice.warnings
             if choice.column is None:
@@ -144,7 +158,7 @@ class TableEncoder:
                 f"No column is left to learn from: {reasons}. Say what a column is with kinds, "
                 "such as kinds={'code': 'category'} (--kind code=category)."
             )
-        return cls(tuple(columns), dropped, tuple(remarks), usual.num_rows)
+        return cls(tuple(columns), dropped, tuple(remarks), normal.num_rows)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +168,7 @@ class TableEncoder:
     @cached_property
     def features(self) -> tuple[Feature, ...]:
         """What each feature stands for."""
-        return tuple(Feature(c.name, part) for c in self.columns for part in c.parts)
+        return tuple(Feature(c.name, name) for c in self.columns for name in c.features)
 
     @property
     def n_features(self) -> int:
@@ -164,7 +178,7 @@ class TableEncoder:
     @cached_property
     def owners(self) -> NDArray[np.intp]:
         """For each feature, the index of its column in `columns`."""
-        return np.repeat(np.arange(len(self.columns)), [len(c.parts) for c in self.columns])
+        return np.repeat(np.arange(len(self.columns)), np.diff(self._ends, prepend=0))
 
     @cached_property
     def gain(self) -> float:
@@ -173,7 +187,7 @@ class TableEncoder:
         return float(np.sqrt(self.n_features / varying)) if varying else 1.0
 
     def transform(
-        self, table: Any, *, warn: Callable[[str], None] | None = None
+        self, table: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float32]:
         """Encode rows.
 
@@ -182,7 +196,7 @@ class TableEncoder:
         table
             A frame of any flavour with the columns of `fit`, in any order.
         warn
-            Called with words about the table in place of `warnings.warn`. They are about
+            Called with warnings about the table in place of `warnings.warn`. They are about
             columns that were not there in `fit`, and about values that cannot be read, which
             count as missing.
 
@@ -194,25 +208,24 @@ class TableEncoder:
         say = _issue if warn is None else warn
         self._check_names(whole.column_names, say)
         encoded = np.empty((whole.num_rows, self.n_features), np.float32)
-        starts = np.cumsum([0, *(len(column.parts) for column in self.columns)])
         bad = [_Unreadable(column.name) for column in self.columns]
         for begin in range(0, whole.num_rows, _ROWS):
             rows = whole.slice(begin, _ROWS)
-            for i, column in enumerate(self.columns):
+            blocks = self._by_column(encoded[begin : begin + _ROWS])
+            for column, out, unreadable in zip(self.columns, blocks, bad, strict=True):
                 array = one_array(rows[column.name])
-                bad[i].n_present += len(array) - array.null_count
-                out = encoded[begin : begin + _ROWS, starts[i] : starts[i + 1]]
+                unreadable.n_present += len(array) - array.null_count
                 with _naming(column.name):
-                    column.encode(array, out, bad[i].add)
+                    column.encode(array, out, unreadable.add)
             encoded[begin : begin + _ROWS] *= np.float32(self.gain)
         for unreadable in bad:
             if words := unreadable.words():
-                say(words)
+                say(TableWarning(words, unreadable.name))
         return encoded
 
     def sum_by_column(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """Sum what belongs to features, ``(n, n_features)``, for each column."""
-        starts = np.cumsum([0, *(len(column.parts) for column in self.columns)])[:-1]
+        starts = [0, *self._ends[:-1]]
         summed: NDArray[np.float64] = np.add.reduceat(
             np.asarray(values, np.float64), starts, axis=1
         )
@@ -233,9 +246,8 @@ class TableEncoder:
 
         Of a reconstruction that is what was expected: for a category, the most expected one.
         """
-        plain = np.asarray(features, np.float64) / self.gain
-        parts = np.split(plain, np.cumsum([len(c.parts) for c in self.columns])[:-1], axis=1)
-        return {c.name: c.decode(part) for c, part in zip(self.columns, parts, strict=True)}
+        blocks = self._by_column(np.asarray(features, np.float64) / self.gain)
+        return {c.name: c.decode(own) for c, own in zip(self.columns, blocks, strict=True)}
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -250,20 +262,28 @@ class TableEncoder:
     def from_state(cls, state: Mapping[str, Any]) -> TableEncoder:
         """Return the encoder whose `state` this is."""
         try:
-            return cls(
-                tuple(column_from_state(column) for column in state["columns"]),
-                dict(state["dropped"]),
-                tuple(state["warnings"]),
-                int(state["n_rows"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ModelError):
-                raise
+            found = from_json(_State, state)
+        except ValueError as error:
             raise ModelError(
                 f"The table encoder of the model cannot be read: {error}."
             ) from error
+        columns = tuple(map(column_from_state, found.columns))
+        names = {column.name for column in columns}
+        if len(names) < len(columns) or names & {*found.dropped}:
+            raise ModelError(
+                "The table encoder of the model cannot be read: it has a column twice."
+            )
+        return cls(columns, found.dropped, found.warnings, found.n_rows)
 
-    def _check_names(self, given: Sequence[str], say: Callable[[str], None]) -> None:
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        """Where the features of each column end."""
+        return np.cumsum([len(column.features) for column in self.columns])
+
+    def _by_column(self, features: NDArray[Any]) -> list[NDArray[Any]]:
+        return np.split(features, self._ends[:-1], axis=1)
+
+    def _check_names(self, given: Sequence[str], say: Callable[[TableWarning], None]) -> None:
         missing = [name for name in self.names if name not in given]
         extra = [name for name in given if name not in self.names and name not in self.dropped]
         if missing:
@@ -274,7 +294,8 @@ class TableEncoder:
                 f"{closest(first, extra or given)}. It has: {_some(given)}."
             )
         if extra:
-            say(f"Columns that the model was not trained on are not used: {_some(extra)}.")
+            words = f"Columns that the model was not trained on are not used: {_some(extra)}."
+            say(TableWarning(words, "columns"))
 
 
 class _Unreadable:
@@ -321,8 +342,8 @@ def _without_anomalies(table: pa.Table, labels: NDArray[Any]) -> pa.Table:
     return table.filter(pa.array(labels != ANOMALY))
 
 
-def _issue(words: str) -> None:
-    warnings.warn(words, TableWarning, stacklevel=4)
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=4)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

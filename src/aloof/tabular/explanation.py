@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.scoring import Explanation
-from aloof.tabular.columns.base import flag_weight
 from aloof.tabular.encoder import TableEncoder
-from aloof.tabular.words import reasons_of_column
 
 __all__ = ["TableExplanation"]
 
@@ -79,7 +77,7 @@ class TableExplanation:
             latent=latent,
             score=found.score,
             values=values,
-            expected=_expected(encoder, found.expected),
+            expected=encoder.decode(found.expected),
             encoder=encoder,
             by_feature=found.contributions,
             expected_features=found.expected / encoder.gain,
@@ -100,8 +98,7 @@ class TableExplanation:
         for index, column in enumerate(self.encoder.columns):
             rows, places = np.nonzero(order == index)
             features = np.flatnonzero(self.encoder.owners == index)
-            reasons[rows, places] = reasons_of_column(
-                column,
+            reasons[rows, places] = column.reasons(
                 self.values[column.name][rows],
                 self.expected[column.name][rows],
                 self.by_feature[np.ix_(rows, features)],
@@ -110,15 +107,3 @@ class TableExplanation:
         sizes = np.take_along_axis(self.contributions, order, axis=1)
         told = (sizes >= _LEAST * sizes[:, :1]).sum(axis=1)
         return [row[:n] for row, n in zip(reasons.tolist(), told, strict=True)]
-
-
-def _expected(encoder: TableEncoder, features: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return the expected values; none where the flag of missing ones is what is expected."""
-    expected = encoder.decode(features)
-    starts = np.searchsorted(encoder.owners, np.arange(len(encoder.columns)))
-    for column, start in zip(encoder.columns, starts, strict=True):
-        if column.kind in ("number", "timestamp") and "missing" in column.parts:
-            flag = features[:, start + column.parts.index("missing")] / encoder.gain
-            missing = flag > flag_weight(column.missing_share) / 2
-            expected[column.name][missing] = np.nan if column.kind == "number" else "NaT"
-    return expected

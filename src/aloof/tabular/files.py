@@ -10,18 +10,20 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 
 from aloof.exceptions import TableError
+from aloof.suggestion import closest
 from aloof.tabular.delimited import Delimited
 from aloof.tabular.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
 from aloof.tabular.lines import TEXT, Lines
-from aloof.tabular.names import check_names, closest
+from aloof.tabular.names import check_names
 
 __all__ = ["Source", "joined_table", "open_source"]
 
@@ -38,11 +40,19 @@ class Source:
         The files, in the order they are read; empty for standard input.
     format
         How to read one.
+    options
+        Of `open_source`, as far as they were given.
     """
 
     name: str
     paths: tuple[Path, ...]
     format: Format
+    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def written(self) -> str:
+        """What `open_source` was given."""
+        return self.name if self.paths else "-"
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +153,7 @@ def open_source(
     *,
     format: FormatName | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf8",
+    encoding: str | None = None,
 ) -> Source:
     """Find the files of a table and make sure that their beginning can be read.
 
@@ -157,16 +167,23 @@ def open_source(
     delimiter
         What separates the values of a CSV file; a comma by default.
     encoding
-        Of CSV and text files, such as "latin-1".
+        Of CSV and text files, such as "latin-1"; "utf8" by default.
     """
     name = os.fspath(source)
-    if name == "-":
-        found = Source("standard input", (), _format("csv", delimiter, encoding))
-    else:
-        paths = _paths(name, format)
-        found = Source(
-            name, paths, _format(format or _format_name(paths[0]), delimiter, encoding)
-        )
+    if format is not None and format not in get_args(FormatName):
+        known = ", ".join(get_args(FormatName))
+        raise TableError(f"The format must be one of {known}; got {format!r}.")
+    paths = () if name == "-" else _paths(name, format)
+    kind = format or (_format_name(paths[0]) if paths else "csv")
+    if not paths and kind not in ("csv", "tsv"):
+        raise TableError(f"Standard input is read as CSV or TSV, not as {kind}. Name a file.")
+    given = {"format": format, "delimiter": delimiter, "encoding": encoding}
+    found = Source(
+        name if paths else "standard input",
+        paths,
+        _format(kind, delimiter, encoding),
+        {option: value for option, value in given.items() if value is not None},
+    )
     _ = found.names  # what cannot be opened is told now
     return found
 
@@ -181,14 +198,19 @@ def _format_name(path: Path) -> FormatName:
     return ENDINGS[ending]
 
 
-def _format(name: FormatName, delimiter: str | None, encoding: str) -> Format:
+def _format(name: FormatName, delimiter: str | None, encoding: str | None) -> Format:
+    if delimiter is not None and name not in ("csv", "tsv"):
+        raise TableError(f"A delimiter says nothing about {name} files; leave it out.")
+    if encoding is not None and name in ("parquet", "arrow"):
+        raise TableError(f"An encoding says nothing about {name} files; leave it out.")
     if name == "parquet":
         return Parquet()
     if name == "arrow":
         return Arrow()
     if name == "txt":
-        return Lines(encoding)
-    return Delimited(delimiter or ("\t" if name == "tsv" else ","), encoding)
+        return Lines(encoding or "utf8")
+    separator = ("\t" if name == "tsv" else ",") if delimiter is None else delimiter
+    return Delimited(separator, encoding or "utf8")
 
 
 def joined_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
-from aloof.modelling import check_choices, fit_detector, hold_out
-from aloof.tabular.columns import Kind
+from aloof.modelling import check_choices, fit_detector, hold_out, made_by
+from aloof.phrases import count
 from aloof.tabular.encoder import TableEncoder
 from aloof.tabular.files import Source, open_source
+from aloof.tabular.formats import FormatName
 from aloof.tabular.frames import to_table
 from aloof.tabular.labelling import check_column, check_labels, read_label_column
 from aloof.tabular.model import TableModel
@@ -39,13 +40,17 @@ def fit(
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, str] | None = None,
     text: str | Sequence[str] = (),
     embedder: str = DEFAULT_EMBEDDER,
     members: int = 5,
+    max_epochs: int | None = None,
     calibration: float = 0.2,
     seed: int = 0,
     max_rows: int = 1_000_000,
+    format: FormatName | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     **parameters: Any,
@@ -77,6 +82,8 @@ def fit(
         model; see `aloof.text.load_embedder`.
     members
         Size of the ensemble.
+    max_epochs
+        Passes over the data; None: as many as its size asks for.
     calibration
         Share of the rows not labelled as anomalies that are held out to calibrate with, at
         most 10,000 rows; 0: none.
@@ -84,20 +91,43 @@ def fit(
         One seed, one model.
     max_rows
         Where a file has more rows, that many are drawn at random, with all labelled anomalies.
+    format, delimiter, encoding
+        How to read a file; see `open_source`.
     checkpoint
         File to keep the state of the fit in; the same call continues a killed one.
     verbose
         Show a progress bar.
     **parameters
-        Parameters of the detector, such as ``max_epochs``; see `aloof.VAE`. Where there are
+        Parameters of the detector, such as ``beta_kl``; see `aloof.VAE`. Where there are
         labelled anomalies and all that varies is text, what is not given of how long to train
         is from `aloof.text.schedule`.
     """
     if isinstance(frame, str | os.PathLike):
-        frame = open_source(frame)
+        frame = open_source(frame, format=format, delimiter=delimiter, encoding=encoding)
+    elif format is not None or delimiter is not None or encoding is not None:
+        raise TableError("format, delimiter and encoding say how to read a file; this is none.")
     if not isinstance(frame, Source):
         frame = to_table(frame)
+    if max_epochs is not None:
+        parameters["max_epochs"] = max_epochs
     check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
+    chosen = {
+        "label": label,
+        "method": method,
+        "id": id,
+        "drop": tuple(drop),
+        "anomaly_value": anomaly_value,
+        "kinds": kinds or None,
+        "text": (text,) if isinstance(text, str) else tuple(text),
+        "embedder": embedder,
+        "members": members,
+        "calibration": calibration,
+        "seed": seed,
+        "max_rows": max_rows,
+        **(frame.options if isinstance(frame, Source) else {}),
+    }
+    written = frame.written if isinstance(frame, Source) else None
+    made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
         raise TableError("An anomaly_value needs a label: the column that it is in.")
     names = frame.names if isinstance(frame, Source) else frame.column_names
@@ -118,8 +148,8 @@ def fit(
         table = table.drop_columns(label)
     if (n_usual := int((labels != ANOMALY).sum())) < 2:
         raise TableError(
-            f"The table has {n_usual} rows that are not labelled as anomalies, and it takes "
-            "at least 2, better 1,000, to learn what is normal. Add normal or unlabelled rows."
+            "There must be at least 2 rows not labelled as anomalies, better 1,000, to learn "
+            f"what is normal; got {count(n_usual, 'row')}. Add normal or unlabelled rows."
         )
     train, held_out = hold_out(labels, calibration, seed)
     encoder = TableEncoder.fit(
@@ -153,8 +183,17 @@ def fit(
         **counts,
         "seed": seed,
         "warnings": [*remarks, *more],
+        "made": made,
     }
-    return TableModel(encoder, detector, label, id, tuple(drop), anomaly_value, training)
+    return TableModel(
+        detector=detector,
+        training=training,
+        encoder=encoder,
+        label=label,
+        id=id,
+        drop=tuple(drop),
+        anomaly_value=anomaly_value,
+    )
 
 
 def _gathered(
@@ -177,7 +216,7 @@ def _gathered(
 
 
 def _only_text(encoder: TableEncoder) -> bool:
-    return {column.kind for column in encoder.columns if column.varies} == {"text"}
+    return {column.reads_text for column in encoder.columns if column.varies} == {True}
 
 
 def _long(n_documents: int, given: Mapping[str, Any]) -> dict[str, int]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from aloof.exceptions import LabelError, TableError
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.suggestion import closest
 from aloof.tabular.columns import one_array
 from aloof.tabular.columns.reading import MISSING_WORDS, read_text
-from aloof.tabular.names import closest
 
 __all__ = ["check_column", "check_labels", "read_label_column"]
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from torch import Tensor
 
-from aloof.calibration import p_values
-from aloof.estimators import Detector, describe, from_model
-from aloof.exceptions import LabelError, ModelError, TableError
-from aloof.modelling import Model
-from aloof.persistence import refusing, section_of, write_model
+from aloof.exceptions import LabelError, TableError, TableWarning, once_of_each
+from aloof.labels import UNLABELLED
+from aloof.modelling import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.phrases import count
 from aloof.tabular.encoder import TableEncoder
-from aloof.tabular.evaluation import Evaluation, evaluate_scores
 from aloof.tabular.explanation import TableExplanation
+from aloof.tabular.files import Source, open_source
+from aloof.tabular.formats import FormatName
 from aloof.tabular.frames import like, to_table
 from aloof.tabular.labelling import check_column, read_label_column
+from aloof.tabular.lowest import Lowest, Rows
+from aloof.tabular.outputs import write_table
 from aloof.tabular.passages import Passage, find_passages
+
+if TYPE_CHECKING:
+    from aloof.estimators import Detector
+    from aloof.io.sections import Section
 
 __all__ = ["TableModel"]
 
@@ -34,13 +40,15 @@ _STATE = ("label", "id", "drop", "anomaly_value", "training")
 _STANDING_OUT, _PASSES = 0.2, 3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TableModel(Model):
     """A detector for the rows of a table; `aloof.fit` makes one, `aloof.load` reads one.
 
     Frames are of any flavour, see `to_table`, with the columns of the training table in any
     order. The label, the id and dropped columns may be there; only the id has to be, and only
-    for `score`.
+    for `score`. Where a frame is taken, so is the path of a file (see `open_source`), or a
+    `Source`; what `score_file`, `most_anomalous`, `evaluate`, `calibrate` and `report` read may
+    be larger than memory.
 
     Attributes
     ----------
@@ -62,18 +70,17 @@ class TableModel(Model):
         ``n_rows`` in the source, ``n_used`` of them (all unless it was too large), and of
         these ``n_anomalies``, ``n_labelled_normal``, ``n_unlabelled``, ``n_training`` and
         ``n_calibration`` rows (the latter two without anomalies); ``seed``; ``warnings``, a
-        list of words. No time of day and no duration: one seed gives the same bytes.
+        list of words; ``made``, see `aloof.modelling.made_by`. No time of day and no
+        duration: one seed gives the same bytes.
     """
 
     encoder: TableEncoder
-    detector: Detector
     label: str | None
     id: str | None
     drop: tuple[str, ...]
     anomaly_value: str | None
-    training: dict[str, Any]
 
-    _things, _error = "rows", TableError
+    section, kind, things, error = "table", "a table", "rows", TableError
 
     def __repr__(self) -> str:
         return (
@@ -86,8 +93,43 @@ class TableModel(Model):
         """The names of the columns that are used."""
         return self.encoder.names
 
+    @property
+    def extent(self) -> str:
+        """How much there was to learn from, in words that follow "rows and anomalies"."""
+        used, known = self.training["n_used"], self.training["n_rows"]
+        sampled = f", a sample of {known:,}" if used < known else ""
+        return f" in {count(len(self.columns), 'column')}{sampled}"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are read as text."""
+        return tuple(column.name for column in self.encoder.columns if column.reads_text)
+
+    def read(
+        self,
+        data: Any,
+        *,
+        format: FormatName | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> Source | pa.Table:
+        """Open a file, or take a frame; see `open_source` and `to_table`."""
+        if isinstance(data, str | os.PathLike):
+            return open_source(data, format=format, delimiter=delimiter, encoding=encoding)
+        return data if isinstance(data, Source) else to_table(data)
+
+    def batches(self, data: Any, *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file or a frame in parts; there must be some."""
+        found = self.read(data)
+        if isinstance(found, Source):
+            yield from found.batches(rows=rows)
+            return
+        if not found.num_rows:
+            raise TableError("The table has no rows.")
+        yield from found.combine_chunks().to_batches(max_chunksize=rows)
+
     def encode(
-        self, frame: Any, *, warn: Callable[[str], None] | None = None
+        self, frame: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float32]:
         """Return rows as the detector takes them, ``(n, n_features)``.
 
@@ -96,20 +138,15 @@ class TableModel(Model):
         frame
             A frame of any flavour.
         warn
-            Called with words about the frame in place of `warnings.warn`.
+            Called with warnings about the frame in place of `warnings.warn`.
         """
         return self.encoder.transform(self._used(frame), warn=warn)
 
     def labels(self, frame: Any) -> NDArray[np.int64]:
         """Return 1, 0 and -1 for each row from the label column, which must be there."""
-        if self.label is None:
-            raise LabelError(
-                "The model was fitted without labels. Say which column has them: "
-                "with_label('fraud'), on the command line --label fraud."
-            )
-        table = to_table(frame)
-        check_column(self.label, table.column_names, "labels")
-        return read_label_column(self.label, table[self.label], self.anomaly_value)
+        table = self._table(frame)
+        label = self._label_among(table.column_names)
+        return read_label_column(label, table[label], self.anomaly_value)
 
     def with_label(self, label: str, anomaly_value: str | None = None) -> TableModel:
         """Return the same model with labels in another column, or with other labels."""
@@ -119,10 +156,11 @@ class TableModel(Model):
         )
 
     def anomaly_score(
-        self, data: Any, *, warn: Callable[[str], None] | None = None
+        self, data: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float64]:
         """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
-        return self._scores(self.encode(data, warn=warn))
+        encoded = self.encode(data, warn=warn)
+        return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
@@ -154,9 +192,9 @@ class TableModel(Model):
         top
             How many passages at most.
         """
-        texts = [own.name for own in self.encoder.columns if own.kind == "text"]
-        if column not in texts:
-            have = f"It reads {', '.join(map(repr, texts))}." if texts else "It reads none."
+        if column not in self.texts:
+            texts = ", ".join(map(repr, self.texts))
+            have = f"It reads {texts or 'none'}."
             raise TableError(f"The model does not read column {column!r} as text. {have}")
         return find_passages(self._used(frame), column, self.anomaly_score, top=top)
 
@@ -164,12 +202,12 @@ class TableModel(Model):
         """Return the first reasons of each row in words."""
         return self.explain(frame).reasons(top)
 
-    def score(self, frame: Any, *, reasons: int = 3) -> Any:
+    def score(self, data: Any, *, reasons: int = 3) -> Any:
         """Return what there is to say about each row, as a frame of the same flavour.
 
         Parameters
         ----------
-        frame
+        data
             A frame of any flavour, with the id column if the model has one.
         reasons
             How many reasons to give for rows that are flagged.
@@ -179,86 +217,351 @@ class TableModel(Model):
         The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
         calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
         """
-        table = to_table(frame)
-        columns: dict[str, Any] = {}
-        if self.id is not None:
-            check_column(self.id, table.column_names, "id")
-            columns[self.id] = table[self.id]
-        used = self._used(table)
-        encoded = self.encoder.transform(used)
-        scores = self._scores(encoded)
-        columns["anomaly_score"] = scores
-        if self.detector.calibration_scores_ is not None:
-            columns["p_value"] = p_values(self.detector.calibration_scores_, scores)
-        flagged = self.decide(scores)
-        columns["is_anomaly"] = flagged
-        n_reasons = min(reasons, len(self.columns))
-        words = np.full((len(scores), n_reasons), None, dtype=object)
-        if flagged.any() and n_reasons:
-            found = self.explain_encoded(encoded[flagged], used.filter(pa.array(flagged)))
-            for row, told in zip(
-                np.flatnonzero(flagged), found.reasons(n_reasons), strict=True
-            ):
-                words[row, : len(told)] = told
-        for place in range(n_reasons):
-            columns[f"reason_{place + 1}"] = pa.array(words[:, place], pa.string())
-        return like(frame, columns)
+        from aloof.tabular.scores import PartScores
 
-    def evaluate(self, frame: Any) -> Evaluation:
-        """Return how well scores and decisions agree with the labels in the frame."""
-        labels, scores = self.labels(frame), self.anomaly_score(frame)
-        return evaluate_scores(
-            labels, scores, self.decide(scores), threshold=str(self.threshold)
-        )
+        table = self._table(data)
+        own = () if self.id is None else (self.id,)
+        parts = PartScores(self, own, reasons)
+        parts.check(table.column_names, _issue)
+        part = parts.score(table, _issue)
+        rows = parts.settle(part, parts.verdict([part]))
+        flavour = table if isinstance(data, str | os.PathLike | Source) else data
+        return like(flavour, {name: rows[name] for name in rows.column_names})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a folder, which `aloof.load` and the commands read.
+    def score_file(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        resume: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ScoredFile:
+        """Score rows into a file, whatever their number; see `aloof.tabular.score_file`."""
+        from aloof.tabular.streaming import score_file
 
-        It is the folder of a detector with ``table`` in its manifest. The ``threshold`` may be
-        edited, as there.
+        source = self.read(data)
+        if isinstance(source, Source):
+            return score_file(
+                self,
+                source,
+                out,
+                reasons=reasons,
+                keep=keep,
+                resume=resume,
+                force=force,
+                progress=progress,
+            )
+        if resume or keep:
+            raise TableError("A frame in memory is scored at once: leave keep and resume out.")
+        scored = self.score(source, reasons=reasons)
+        write_table(out, scored, force=force)
+        return ScoredFile(scored.num_rows, int(np.sum(scored["is_anomaly"].to_numpy())))
+
+    def most_anomalous(
+        self, data: Any, top: int = 20, *, reasons: int = 3, progress: Progress | None = None
+    ) -> MostAnomalous:
+        """Return the rows with the highest scores, and why.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`.
+        top
+            How many rows.
+        reasons
+            How many reasons for each.
+        progress
+            Called with how many rows are done, and how many there are.
         """
-        manifest, tensors = describe(self.detector)
-        table = {name: getattr(self, name) for name in _STATE}
-        write_model(
-            path, {**manifest, "table": {"encoder": self.encoder.state(), **table}}, tensors
+        source = self.read(data)
+        if self.id is not None:
+            check_column(self.id, _names(source), "id")
+        highest, every, done = Lowest(top), [], 0
+        for batch, scores in self._scored(source, progress):
+            places = done + np.arange(len(scores))
+            found = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
+            highest.add(found, -scores)
+            every.append(scores)
+            done += len(scores)
+        rows = highest.rows()
+        flagged = self.decide(np.concatenate(every))[rows["places"]]
+        told = self._told(rows, flagged, reasons)
+        id = "" if self.id is None else f"  {self.id} {{}}"
+        called = [f"row {row['row']:,}{id.format(row['id'])}" for row in told]
+        return MostAnomalous(done, called, told)
+
+    def _told(
+        self, rows: Rows, flagged: NDArray[np.bool_], n_reasons: int
+    ) -> list[dict[str, Any]]:
+        explanation = self.explain(rows.table)
+        p = self.detector.decision_.p_values(rows["scores"])
+        ids = [None] * len(rows) if self.id is None else rows.table[self.id].to_pylist()
+        order, words = explanation.order(n_reasons), explanation.reasons(n_reasons)
+        told: list[dict[str, Any]] = [
+            {
+                "row": int(rows["places"][i]) + 1,
+                "id": ids[i] if isinstance(ids[i], int | str | None) else str(ids[i]),
+                "anomaly_score": float(rows["scores"][i]),
+                "p_value": None if p is None else float(p[i]),
+                "is_anomaly": bool(flagged[i]),
+                "reasons": [
+                    {
+                        "column": explanation.columns[column],
+                        "contribution": float(explanation.contributions[i, column]),
+                        "words": reason,
+                    }
+                    for column, reason in zip(order[i], words[i], strict=False)
+                ],
+            }
+            for i in range(len(rows))
+        ]
+        for text in self.texts:
+            passages = self.passages(rows.table, text, n_reasons)
+            for row, own in zip(told, passages, strict=True):
+                for reason in row["reasons"]:
+                    if reason["column"] == text:
+                        reason["passages"] = [asdict(passage) for passage in own]
+        return told
+
+    def evaluate(
+        self,
+        data: Any,
+        *,
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Return how well scores and decisions agree with labels.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`. Rows without a label have no say.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training.
+        progress
+            Called with how many rows are done, and how many there are.
+        """
+        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        labelled._label_among(_names(source))
+        return self._evaluation(*labelled._labels_and_scores(source, progress))
+
+    def calibrate(
+        self,
+        data: Any,
+        *,
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        progress: Progress | None = None,
+    ) -> TableModel:
+        """Learn which scores normal rows have from rows that were not trained on.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training, if it is
+            there. Rows labelled as anomalies are left out.
+        progress
+            Called with how many rows are done, and how many there are.
+
+        Returns
+        -------
+        The model. The rule of its threshold stays; the level is that of these rows.
+        """
+        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        if label is not None:
+            labelled._label_among(_names(source))
+        chosen = {"label": label, "anomaly_value": anomaly_value}
+        call = _call(self.calibrate, source, chosen)
+        return self._calibrated(*labelled._labels_and_scores(source, progress), call)
+
+    def report(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        top: int = 20,
+        title: str = "Anomaly report",
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        force: bool = False,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write what the model finds in a table into one HTML file.
+
+        The file holds its pictures and loads nothing from elsewhere. All rows are scored and
+        counted, and of a large table some are drawn at random for the map and for the shares
+        of the columns. It appears whole under its name, or not at all.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`. If it has the column of labels, the report compares
+            with them.
+        out
+            The file to be.
+        top
+            How many of the most anomalous rows to list.
+        title
+            The heading.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training.
+        force
+            Whether a file that is there may be replaced.
+        seed
+            Decides which rows are drawn.
+        progress
+            Called with how many rows are done, and how many there are.
+        """
+        from aloof.report.page import check_report
+        from aloof.tabular.page import write_table_page
+
+        check_report(out, force=force, top=top)
+        source, labelled = self.read(data), self
+        chosen = {"label": label, "anomaly_value": anomaly_value}
+        if label is not None or anomaly_value is not None:
+            labelled = self._labelled(label, anomaly_value)
+        if label is not None:
+            labelled._label_among(_names(source))
+        write_table_page(
+            labelled,
+            source,
+            out,
+            top=top,
+            title=title,
+            seed=seed,
+            call=_call(
+                self.report, source, {**chosen, "top": top, "title": title, "seed": seed}
+            ),
+            progress=progress,
         )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the model is and what it was made from, as JSON can hold it."""
+        asked = dict.fromkeys(self.drop, "dropped by the user")
+        return {
+            **super().describe(),
+            "label": self.label,
+            "anomaly_value": self.anomaly_value,
+            "id": self.id,
+            "columns": [
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "values": column.summary(),
+                    "missing_share": column.missing_share,
+                    "features": len(column.features),
+                }
+                for column in self.encoder.columns
+            ],
+            "dropped": {**self.encoder.dropped, **asked},
+        }
+
+    def _origin(self) -> list[tuple[str, str]]:
+        training = self.training
+        rows = count(training["n_used"], "row")
+        if training["n_used"] < training["n_rows"]:
+            rows += (
+                f", drawn at random from {training['n_rows']:,}, with all labelled anomalies"
+            )
+        labels = "none: all rows are taken as normal"
+        if self.label is not None:
+            value = "" if self.anomaly_value is None else f" ({self.anomaly_value!r})"
+            labels = (
+                f"column {self.label}{value}: "
+                f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
+                f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} "
+                "without a label (taken as normal)"
+            )
+        return [
+            ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
+            ("Labels", labels),
+            ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+        ]
+
+    def _own_facts(self) -> list[tuple[str, str]]:
+        hidden = " - ".join(map(str, self.detector.hidden))
+        words = f"encoder {hidden}, {self.detector.latent_dim} latent dimensions"
+        return [("Networks", words)]
+
+    def _state(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in _STATE}
+        return {"encoder": self.encoder.state(), **state}
 
     @classmethod
-    def from_model(
-        cls,
-        path: str | os.PathLike[str],
-        model: tuple[dict[str, Any], dict[str, Tensor]],
-        *,
-        device: str = "auto",
-    ) -> TableModel:
-        """Return the model of what was read from a folder."""
-        manifest, _ = model
-        folder = os.fspath(path)
-        if "table" not in manifest:
-            raise ModelError(
-                f"{folder} holds a detector of arrays, not the model of a table. Open it with "
-                "aloof.load, or make a model of a table with aloof.fit or aloof fit."
-            )
+    def _schema(cls) -> type[Section]:
         from aloof.tabular.manifest import TableManifest
 
-        section_of(TableManifest, manifest, folder, "table")
-        state = {name: manifest["table"][name] for name in _STATE}
-        state["drop"] = tuple(state["drop"])
-        detector = from_model(path, model, device=device)
-        with refusing(folder):
-            encoder = TableEncoder.from_state(manifest["table"]["encoder"])
-            if (encoder.n_features,) != detector.shape_:
-                raise ValueError("the columns are not those of the detector")
-        return cls(encoder=encoder, detector=detector, **state)
+        return TableManifest
+
+    @classmethod
+    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
+        encoder = TableEncoder.from_state(state["encoder"])
+        if (encoder.n_features,) != detector.shape_:
+            raise ValueError("the columns are not those of the detector")
+        names = {name: state[name] for name in _STATE}
+        return {"encoder": encoder, **names, "drop": tuple(names["drop"])}
+
+    def _label_among(self, names: Sequence[str]) -> str:
+        """Return the column of labels, which must be among those of a table."""
+        if self.label is None:
+            raise LabelError(
+                "The model was fitted without labels. Say which column has them: "
+                "label='fraud', on the command line --label fraud."
+            )
+        check_column(self.label, names, "labels")
+        return self.label
+
+    def _labelled(self, label: str | None, anomaly_value: str | None) -> TableModel:
+        """Return the model with other labels, as far as they are given."""
+        column = self.label if label is None else label
+        if column is None:
+            if anomaly_value is not None:
+                raise TableError("An anomaly_value needs a label: the column that it is in.")
+            return self
+        value = self.anomaly_value if anomaly_value is None else anomaly_value
+        return self.with_label(column, value)
+
+    def _scored(
+        self, data: Any, progress: Progress | None
+    ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64]]]:
+        """Yield the rows in parts, with their scores; warn once of each thing."""
+        source, done = self.read(data), 0
+        total = source.n_rows if isinstance(source, Source) else source.num_rows
+        warn = once_of_each(_issue)
+        for batch in self.batches(source):
+            yield batch, self.anomaly_score(batch, warn=warn)
+            done += batch.num_rows
+            if progress is not None:
+                progress(done, total)
+
+    def _labels_and_scores(
+        self, source: Source | pa.Table, progress: Progress | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return labels and scores of all rows; no row has a label where there is no column."""
+        has_labels = self.label in _names(source)
+        labels, scores = [], []
+        for batch, found in self._scored(source, progress):
+            none = np.full(len(found), UNLABELLED)
+            labels.append(self.labels(batch) if has_labels else none)
+            scores.append(found)
+        return np.concatenate(labels), np.concatenate(scores)
+
+    def _table(self, data: Any) -> pa.Table:
+        found = self.read(data)
+        return found.read() if isinstance(found, Source) else found
 
     def _used(self, frame: Any) -> pa.Table:
         """Return the columns that are to be encoded, and those that nobody knows."""
-        table = to_table(frame)
+        table = self._table(frame)
         known = {self.label, self.id, *self.drop} - set(self.columns)
         return table.select([name for name in table.column_names if name not in known])
-
-    def _scores(self, encoded: NDArray[np.float32]) -> NDArray[np.float64]:
-        return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def _plausible(
         self, encoded: NDArray[np.float32], contributions: NDArray[np.float64]
@@ -276,3 +579,21 @@ class TableModel(Model):
             rows = np.where(hidden_features, expected, encoded)
             expected = self.detector.reconstruct(rows)
         return expected
+
+
+def _call(
+    method: Callable[..., Any], data: Source | pa.Table, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return how to call a method again."""
+    if isinstance(data, pa.Table):
+        return made_by(method, None, options)
+    return made_by(method, data.written, {**options, **data.options})
+
+
+def _names(data: Source | pa.Table) -> Sequence[str]:
+    names: Sequence[str] = data.names if isinstance(data, Source) else data.column_names
+    return names
+
+
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=5)

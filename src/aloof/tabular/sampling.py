@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from aloof.exceptions import TableError
 from aloof.tabular.files import Source, joined_table
+from aloof.tabular.lowest import Lowest, Rows
 
 __all__ = ["Sample", "sample"]
 
@@ -61,60 +62,18 @@ def sample(
     if n < 1:
         raise TableError(f"A sample must have at least one row; got n={n}.")
     generator = np.random.default_rng(np.random.SeedSequence(seed))
-    drawn, kept = _Reservoir(n), _Reservoir(n)
+    drawn, kept = Lowest(n), Lowest(n)
     seen = n_kept = 0
     for batch in source.batches(columns):
         ranks = generator.random(batch.num_rows)
         places = np.arange(seen, seen + batch.num_rows)
+        rows = Rows(pa.Table.from_batches([batch]), {"places": places})
         seen += batch.num_rows
-        if keep is not None:
-            wanted = np.asarray(keep(batch), bool)
-            n_kept += int(wanted.sum())
-            kept.add(batch, ranks, places, wanted)
-            drawn.add(batch, ranks, places, ~wanted)
-        else:
-            drawn.add(batch, ranks, places, np.ones(batch.num_rows, bool))
-    drawn.shrink()
-    kept.shrink()
-    order = np.argsort(np.concatenate([*drawn.places, *kept.places]))
-    table = joined_table([*drawn.batches, *kept.batches]).take(pa.array(order))
-    return Sample(table, seen, n_kept)
-
-
-class _Reservoir:
-    """The `n` rows with the lowest ranks of all that were added."""
-
-    def __init__(self, n: int) -> None:
-        self.n, self.bound = n, np.inf
-        self.batches: list[pa.RecordBatch] = []
-        self.ranks: list[NDArray[np.float64]] = []
-        self.places: list[NDArray[np.int64]] = []
-
-    def add(
-        self,
-        batch: pa.RecordBatch,
-        ranks: NDArray[np.float64],
-        places: NDArray[np.int64],
-        wanted: NDArray[np.bool_],
-    ) -> None:
-        """Take the wanted rows, as far as they are among the lowest yet."""
-        wanted = wanted & (ranks < self.bound)
-        if not wanted.any():
-            return
-        self.batches.append(batch.filter(pa.array(wanted)))
-        self.ranks.append(ranks[wanted])
-        self.places.append(places[wanted])
-        if sum(map(len, self.ranks)) > 2 * self.n:
-            self.shrink()
-
-    def shrink(self) -> None:
-        """Forget all but the lowest."""
-        if sum(map(len, self.ranks)) <= self.n:
-            return
-        self.bound = float(np.partition(np.concatenate(self.ranks), self.n - 1)[self.n - 1])
-        masks = [ranks <= self.bound for ranks in self.ranks]
-        left = [b.filter(pa.array(m)) for b, m in zip(self.batches, masks, strict=True)]
-        lowest = np.concatenate(masks)
-        self.batches = joined_table(left).combine_chunks().to_batches()
-        self.ranks = [np.concatenate(self.ranks)[lowest]]
-        self.places = [np.concatenate(self.places)[lowest]]
+        wanted = np.zeros(batch.num_rows, bool) if keep is None else keep(batch)
+        n_kept += int(wanted.sum())
+        kept.add(rows, np.where(wanted, ranks, np.inf))
+        drawn.add(rows, np.where(wanted, np.inf, ranks))
+    parts = [drawn.rows(), kept.rows()]
+    order = np.argsort(np.concatenate([part["places"] for part in parts]))
+    table = joined_table([b for part in parts for b in part.table.to_batches()])
+    return Sample(table.take(pa.array(order)), seen, n_kept)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aloof.calibration import count_p_values, false_discovery_level_from_counts, p_values
-from aloof.exceptions import TableError
+from aloof.calibration import Decision
+from aloof.exceptions import TableError, TableWarning
 from aloof.tabular.labelling import check_column
 from aloof.tabular.model import TableModel
 
@@ -35,13 +35,12 @@ class Verdict:
     ----------
     schema
         Names and types of the columns of the result.
-    p_level
-        For a false discovery rate: the largest p-value of an anomaly, or None if there is no
-        anomaly.
+    level
+        The anomaly score above which a row is an anomaly.
     """
 
     schema: pa.Schema
-    p_level: float | None = None
+    level: float
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,17 @@ class PartScores:
         return list(dict.fromkeys([*self.keep, *self.model.columns]))
 
     @cached_property
+    def decision(self) -> Decision:
+        """What decides."""
+        return self.model.detector.decision_
+
+    @cached_property
     def reason_names(self) -> list[str]:
         """The columns of reasons: there are no more reasons than columns."""
         n = min(self.reasons, len(self.model.columns))
         return [f"reason_{place + 1}" for place in range(n)]
 
-    def check(self, names: Sequence[str], warn: Callable[[str], None]) -> None:
+    def check(self, names: Sequence[str], warn: Callable[[TableWarning], None]) -> None:
         """Raise where a table with columns of these names cannot be scored.
 
         Parameters
@@ -84,7 +88,7 @@ class PartScores:
         names
             All columns of the table.
         warn
-            Called with words about columns that the model does not know.
+            Called with a warning about columns that the model does not know.
         """
         for name in self.keep:
             check_column(name, names, "id" if name == self.model.id else "output")
@@ -96,16 +100,15 @@ class PartScores:
         known = [name for name in names if name not in self.keep or name in self.model.columns]
         self.model.encode(pa.table({name: pa.nulls(0) for name in known}), warn=warn)
 
-    def score(self, batch: pa.RecordBatch, warn: Callable[[str], None]) -> pa.Table:
-        """Return the part that belongs to a batch of rows."""
-        table = pa.Table.from_batches([batch])
+    def score(self, table: pa.Table, warn: Callable[[TableWarning], None]) -> pa.Table:
+        """Return the part that belongs to some rows."""
         used = table.select(list(self.model.columns))
         encoded = self.model.encode(used, warn=warn)
-        scores = self.model.detector.anomaly_score(encoded)
+        scores = self.model.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
         columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}
         columns[_SCORE] = scores
         words = np.full((len(scores), len(self.reason_names)), None, dtype=object)
-        may_be = np.flatnonzero(self._candidates(scores))
+        may_be = np.flatnonzero(scores > self.decision.least)  # whatever the other rows are
         if self.reason_names and len(may_be):
             found = self.model.explain_encoded(encoded[may_be], used.take(pa.array(may_be)))
             told = found.reasons(len(self.reason_names))
@@ -117,21 +120,18 @@ class PartScores:
 
     def verdict(self, parts: Iterable[pa.Table]) -> Verdict:
         """Decide over all parts; reads them once, one at a time."""
-        fdr, calibration = self.model.threshold.fdr, self._calibration
-        counts = np.zeros(1 if calibration is None else len(calibration) + 1, np.int64)
+        counts = self.decision.counts(())
         kept: list[pa.Schema] = []
         for part in parts:
             schema = part.select(self.keep).schema
             if schema not in kept:
                 kept.append(schema)
-            if fdr is not None and calibration is not None:
-                counts += count_p_values(calibration, _array(part[_SCORE]))
-        level = None if fdr is None else false_discovery_level_from_counts(counts, fdr)
-        return Verdict(self.schema(_common(kept)), level)
+            counts += self.decision.counts(_array(part[_SCORE]))
+        return Verdict(self.schema(_common(kept)), self.decision.level(counts))
 
     def schema(self, kept: Iterable[pa.Field]) -> pa.Schema:
         """Return the columns of the result, given those that are kept."""
-        p_value = [] if self._calibration is None else [pa.field(_P, pa.float64())]
+        p_value = [] if self.decision.calibration is None else [pa.field(_P, pa.float64())]
         return pa.schema(
             [
                 *kept,
@@ -149,13 +149,9 @@ class PartScores:
             name: part[name].cast(verdict.schema.field(name).type) for name in self.keep
         }
         columns[_SCORE] = scores
-        if self._calibration is not None:
-            columns[_P] = p_values(self._calibration, scores)
-        if self.model.threshold.fdr is None:
-            flagged = self.model.decide(scores)
-        else:
-            flagged = columns[_P] <= (-1.0 if verdict.p_level is None else verdict.p_level)
-        columns[_FLAG] = flagged
+        if (p := self.decision.p_values(scores)) is not None:
+            columns[_P] = p
+        columns[_FLAG] = flagged = scores > verdict.level
         mask, none = pa.array(flagged), pa.scalar(None, pa.string())
         for name in self.reason_names:
             columns[name] = pc.if_else(mask, part[name], none)
@@ -166,8 +162,8 @@ class PartScores:
         model, detector = self.model, self.model.detector
         probes = np.random.default_rng(0).standard_normal((_PROBES, model.encoder.n_features))
         numbers = [detector.anomaly_score(probes)]
-        if self._calibration is not None:
-            numbers.append(self._calibration)
+        if self.decision.calibration is not None:
+            numbers.append(self.decision.calibration)
         digest = hashlib.sha256(np.concatenate(numbers).tobytes())
         digest.update(json.dumps(model.encoder.state(), sort_keys=True).encode())
         return {
@@ -176,20 +172,6 @@ class PartScores:
             "choice of columns": json.dumps(self.keep),
             "number of reasons": str(self.reasons),
         }
-
-    @property
-    def _calibration(self) -> NDArray[np.float64] | None:
-        return self.model.detector.calibration_scores_
-
-    def _candidates(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return the rows that may be anomalies, whatever the other rows are."""
-        fdr = self.model.threshold.fdr
-        if fdr is None:
-            return self.model.decide(scores)
-        assert self._calibration is not None  # or there would be no such rule
-        # Benjamini-Hochberg never rejects above its target.
-        candidates: NDArray[np.bool_] = p_values(self._calibration, scores) <= fdr
-        return candidates
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -22,39 +22,22 @@ import pyarrow.compute as pc
 import torch
 
 from aloof._version import __version__
-from aloof.exceptions import TableError, TableWarning
+from aloof.exceptions import TableError, TableWarning, once_of_each
+from aloof.modelling import Progress, ScoredFile
+from aloof.tabular.counting import about_rows
 from aloof.tabular.files import Source, open_source
 from aloof.tabular.model import TableModel
 from aloof.tabular.outputs import check_output, open_output
 from aloof.tabular.parts import Parts, PartsError
 from aloof.tabular.scores import PartScores, Verdict
 
-__all__ = ["ScoredFile", "score_file"]
+__all__ = ["is_unfinished", "score_file"]
 
 # Rows in a part: what is lost when a run is killed, and what each thread has in memory.
 _ROWS = 65_536
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class ScoredFile:
-    """What `score_file` did.
-
-    Attributes
-    ----------
-    n_rows
-        How many rows were scored.
-    n_anomalies
-        How many of them are anomalies by the model's threshold.
-    n_resumed
-        How many of them an earlier run had scored.
-    """
-
-    n_rows: int
-    n_anomalies: int
-    n_resumed: int = 0
 
 
 def score_file(
@@ -66,8 +49,8 @@ def score_file(
     keep: Sequence[str] = (),
     resume: bool = False,
     force: bool = False,
-    warn: Callable[[str], None] | None = None,
-    on_rows: Callable[[int], None] | None = None,
+    warn: Callable[[TableWarning], None] | None = None,
+    progress: Progress | None = None,
 ) -> ScoredFile:
     """Score the rows of a file into another file, whatever their number.
 
@@ -95,9 +78,10 @@ def score_file(
         Replace an output that is there; without `resume`, also start anew where a run was not
         finished.
     warn
-        Called with words about the rows in place of `warnings.warn`.
-    on_rows
-        Called with how many rows are done, whenever that changes.
+        Called with warnings about the rows in place of `warnings.warn`.
+    progress
+        Called with how many rows are done, whenever that changes, and about how many there
+        are, if that is known.
     """
     check_output(out, force=force)
     source = source if isinstance(source, Source) else open_source(source)
@@ -105,8 +89,8 @@ def score_file(
     run = _Run(
         source,
         PartScores(model, tuple(dict.fromkeys([*own, *keep])), reasons),
-        _issue if warn is None else warn,
-        on_rows or (lambda rows: None),
+        once_of_each(_issue if warn is None else warn),
+        progress or (lambda done, total: None),
     )
     target = None if _is_stream(out) else Path(out)
     fingerprint = source.fingerprint()
@@ -132,8 +116,8 @@ def score_file(
 class _Run:
     source: Source
     scores: PartScores
-    warn: Callable[[str], None]
-    on_rows: Callable[[int], None]
+    warn: Callable[[TableWarning], None]
+    progress: Progress
 
     def check(self) -> None:
         """Raise before any work is done if the columns do not fit."""
@@ -143,7 +127,7 @@ class _Run:
         self, target: Path, fingerprint: str, *, resume: bool, force: bool
     ) -> ScoredFile:
         """Score into parts beside the target, and join them into it."""
-        folder = target.with_name(f".{target.name}.parts")
+        folder = _folder(target)
         depends_on = {
             "input": fingerprint,
             **self.scores.fingerprints(),
@@ -174,7 +158,8 @@ class _Run:
     def straight_to(self, out: str | os.PathLike[str]) -> ScoredFile:
         """Write rows as they come, where each is decided by itself."""
         kept = [pa.field(name, pa.string()) for name in self.scores.keep]
-        return self._write(self._scored(0), Verdict(self.scores.schema(kept)), out, force=True)
+        verdict = Verdict(self.scores.schema(kept), self.scores.decision.least)
+        return self._write(self._scored(0), verdict, out, force=True)
 
     def fill(self, parts: Parts) -> None:
         """Score the rows that have no part yet."""
@@ -204,23 +189,20 @@ class _Run:
 
     def _scored(self, skip: int) -> Iterator[pa.Table]:
         """Yield the parts that follow the first `skip` rows."""
-        done, said = skip, set[str]()
-        self.on_rows(done)
+        done, total = skip, about_rows(self.source)
+        self.progress(done, total)
         batches = self.source.batches(self.scores.columns, rows=_ROWS, skip=skip)
         workers = torch.get_num_threads() if self._on_cpu else 1
         for part, remarks in _in_order(self._score, batches, workers):
             first, done = done + 1, done + part.num_rows
-            for words in remarks:
-                about = words.partition("': ")[0]  # a column, which is named once
-                if about not in said:
-                    self.warn(f"Rows {first:,} to {done:,}: {words}")
-                said.add(about)
+            for remark in remarks:
+                self.warn(TableWarning(f"Rows {first:,} to {done:,}: {remark}", remark.about))
             yield part
-            self.on_rows(done)
+            self.progress(done, total)
 
-    def _score(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[str]]:
-        remarks: list[str] = []
-        return self.scores.score(batch, remarks.append), remarks
+    def _score(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[TableWarning]]:
+        remarks: list[TableWarning] = []
+        return self.scores.score(pa.Table.from_batches([batch]), remarks.append), remarks
 
     @property
     def _on_cpu(self) -> bool:
@@ -259,11 +241,20 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
     )
 
 
+def is_unfinished(out: str | os.PathLike[str]) -> bool:
+    """Say whether a run that was to write this file was killed and can be continued."""
+    return os.fspath(out) != "-" and _folder(Path(out)).is_dir()
+
+
+def _folder(target: Path) -> Path:
+    return target.with_name(f".{target.name}.parts")
+
+
 def _is_stream(out: str | os.PathLike[str]) -> bool:
     """Say whether an output is standard output or a device, which cannot be taken back."""
     path = Path(out)
     return os.fspath(out) == "-" or (path.exists() and not path.is_file())
 
 
-def _issue(words: str) -> None:
-    warnings.warn(words, TableWarning, stacklevel=3)
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=4)

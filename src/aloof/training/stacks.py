@@ -11,17 +11,17 @@ from aloof.training.stack import Stack
 
 __all__ = ["describe", "flatten", "load_state", "state_of"]
 
-Stacks = Mapping[str, Stack]
+_Stacks = Mapping[str, Stack]
 
 
-def describe(stacks: Stacks) -> str:
+def describe(stacks: _Stacks) -> str:
     """Return the networks in words: their layers, and every tensor's name and shape."""
     layers = [repr(stack.network) for stack in stacks.values()]
     shapes = [(name, tuple(value.shape)) for name, value in state_of(stacks).items()]
     return repr((layers, shapes))
 
 
-def state_of(stacks: Stacks) -> dict[str, Tensor]:
+def state_of(stacks: _Stacks) -> dict[str, Tensor]:
     """Return every parameter and buffer as ``(members, ...)``, by name."""
     return {
         f"{part}.{name}": value
@@ -30,13 +30,13 @@ def state_of(stacks: Stacks) -> dict[str, Tensor]:
     }
 
 
-def load_state(stacks: Stacks, state: Mapping[str, Tensor]) -> None:
+def load_state(stacks: _Stacks, state: Mapping[str, Tensor]) -> None:
     """Copy `state` into the networks."""
     for part, stack in stacks.items():
         stack.load({name: state[f"{part}.{name}"] for name in stack.state()})
 
 
-def flatten(stacks: Stacks) -> tuple[Tensor, list[Tensor]]:
+def flatten(stacks: _Stacks) -> tuple[Tensor, list[Tensor]]:
     """Move all trainable parameters into one matrix with a row for each member.
 
     An optimiser then updates one tensor instead of dozens, and a member's gradient norm is the

@@ -40,13 +40,13 @@ __all__ = ["Run", "Trained", "stacks_of"]
 
 _CHECKPOINT_EVERY = 10  # epochs
 
-State = dict[str, Tensor]
+_State = dict[str, Tensor]
 _Loss = Callable[..., tuple[Tensor, ...]]
-Members = TypeVar("Members")
+_Members = TypeVar("_Members")
 
 
 @dataclass(frozen=True, eq=False)
-class Trained(Generic[Members]):
+class Trained(Generic[_Members]):
     """A task that was learned.
 
     Attributes
@@ -61,13 +61,13 @@ class Trained(Generic[Members]):
         Networks, optimiser and history, to begin another run from; None unless asked for.
     """
 
-    members: Members
+    members: _Members
     history: dict[str, NDArray[np.float64]]
     best_epoch: NDArray[np.int64]
-    state: State | None
+    state: _State | None
 
     @classmethod
-    def joined(cls, members: Members, parts: Sequence[Trained[Any]]) -> Trained[Members]:
+    def joined(cls, members: _Members, parts: Sequence[Trained[Any]]) -> Trained[_Members]:
         """Return one result for members that learned tasks of their own."""
         first = parts[0].history
         history = {
@@ -148,7 +148,7 @@ class Run:
         learner: LearnerFactory,
         schedule: Schedule,
         *,
-        start: Sequence[State | None] | None = None,
+        start: Sequence[_State | None] | None = None,
         first_epoch: int = 0,
         keep_state: bool = False,
     ) -> list[Trained[Any]]:
@@ -273,7 +273,7 @@ class _StackRun:
         self,
         path: Path | None,
         progress: _Progress,
-        start: State | None,
+        start: _State | None,
         first_epoch: int,
         *,
         keep_state: bool,
@@ -350,7 +350,7 @@ class _StackRun:
             rows[number].masked_fill_(chances < share, 0)
         with self._autocast():
             parts = self.loss(rows, batch, phase)
-        # Members are independent: the gradient of the sum is each member's own.
+        # _Members are independent: the gradient of the sum is each member's own.
         gradients = torch.autograd.grad(parts[0].sum(), self.parameters, materialize_grads=True)
         gradient = torch.cat([part.flatten(1) for part in gradients], 1)
         if self.schedule.weight_decay:
@@ -370,12 +370,12 @@ class _StackRun:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
-    def _learned(self) -> State:
+    def _learned(self) -> _State:
         """Return all that members learn, ``(members, ...)`` by name."""
         tensors = {f"network.{k}": v for k, v in state_of(self.learner.stacks).items()}
         return tensors | {f"learner.{k}": v for k, v in self.learner.state().items()}
 
-    def _state(self) -> State:
+    def _state(self) -> _State:
         tensors = self._learned()
         tensors |= {f"optimizer.{k}": v for k, v in self.optimizer.state.items()}
         for name, values in self.history.curves().items():
@@ -405,7 +405,7 @@ class _StackRun:
         if self.stopping is not None:
             self.stopping.load(parts["stopping"], self.device)
 
-    def _results(self, n_epochs: int, state: State | None) -> list[Trained[Any]]:
+    def _results(self, n_epochs: int, state: _State | None) -> list[Trained[Any]]:
         best_epoch = np.full(self.n_members, n_epochs)
         if self.stopping is not None and self.stopping.best is not None:
             best, best_epoch = self.stopping.best
@@ -468,7 +468,7 @@ def _members(name: str, value: Tensor, own: slice) -> Tensor:
     return value[:, own] if name.startswith("history.") else value[own]
 
 
-def _joined(states: Sequence[State]) -> State:
+def _joined(states: Sequence[_State]) -> _State:
     """Return the state of the members of several tasks together."""
     return {
         name: value

@@ -28,8 +28,8 @@ from aloof.bench.records import Record
 from aloof.bench.revisions import revision
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
+from aloof.datasets import ImageDataset, PublicImages, find_dataset
 from aloof.exceptions import ExperimentError
-from aloof.images import ImageDataset, load_image_dataset
 from aloof.report import save_figure
 from aloof.vae import METHODS, Method
 
@@ -151,7 +151,7 @@ class ImageStudy(Study[ImageCase]):
 
 def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> ImageStudy:
     """Load the images, unless they are given, and list the cases."""
-    images = data or load_image_dataset(spec.dataset)
+    images = data or find_dataset(spec.dataset, PublicImages).load()
     cases = spec.cases(len(images.classes))
     if not cases:
         raise ExperimentError(

@@ -20,7 +20,7 @@ from aloof.bench.images.specification import (
     ImageSpecification,
 )
 from aloof.bench.images.splits import ImageSplit
-from aloof.images import ImageDataset
+from aloof.datasets import ImageDataset
 from aloof.labels import ANOMALY, NORMAL
 from aloof.problem import Problem
 from aloof.scoring import Scorer

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from aloof.bench.methods import OURS
-from aloof.bench.specification import did_you_mean
 from aloof.estimators import Detector
 from aloof.exceptions import ExperimentError
+from aloof.suggestion import did_you_mean
 
 __all__ = ["PAPER", "SETTINGS", "PaperRow", "Setting", "build", "parameters"]
 

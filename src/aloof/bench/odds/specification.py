@@ -19,7 +19,7 @@ from aloof.bench.methods import OURS, check_overrides, resolve_methods, unfair_p
 from aloof.bench.odds.paper import PAPER_TABLES
 from aloof.bench.odds.settings import SETTINGS
 from aloof.bench.specification import Count, Names, Shares, Specification, known, several
-from aloof.datasets import find_dataset, list_datasets
+from aloof.datasets import PublicTable, find_dataset, list_datasets
 
 __all__ = ["OddsSpecification", "System", "Variant"]
 
@@ -75,9 +75,9 @@ class System:
 
 
 def _datasets(names: tuple[str, ...]) -> tuple[str, ...]:
-    every = [entry.name for entry in list_datasets()]
+    every = [entry.name for entry in list_datasets(PublicTable)]
     chosen = dict.fromkeys(n for name in names for n in (every if name == "all" else [name]))
-    return tuple(find_dataset(name).name for name in chosen)
+    return tuple(find_dataset(name, PublicTable).name for name in chosen)
 
 
 def _variants(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
@@ -111,7 +111,7 @@ class OddsSpecification(Specification):
 
     title: str = "The ODDS data sets"
     datasets: Annotated[Names, AfterValidator(_datasets)] = tuple(
-        entry.name for entry in list_datasets()
+        entry.name for entry in list_datasets(PublicTable)
     )
     methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
     settings: Annotated[Names, AfterValidator(known("setting", SETTINGS))] = ("default",)

@@ -28,7 +28,7 @@ from aloof.bench.splits import (
 )
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
-from aloof.datasets import Table, load_odds
+from aloof.datasets import PublicTable, Table, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
 from aloof.report import save_figure
@@ -223,7 +223,7 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
     Where a data set has too few anomalies for a condition, its cases are kept with the
     reason; a study without any feasible case is an error.
     """
-    tables = {name: load_odds(name) for name in spec.datasets}
+    tables = {name: find_dataset(name, PublicTable).load() for name in spec.datasets}
     splits: dict[Place, Split] = {}
     reasons: dict[Place, str] = {}
     for name, table in tables.items():

@@ -10,13 +10,13 @@ import typer
 
 from aloof.bench.figure1 import latent_spaces
 from aloof.bench.odds.settings import SETTINGS
-from aloof.bench.specification import did_you_mean
 from aloof.bench.workers import Event
 from aloof.cli.bench.command import Device
 from aloof.cli.bench.progress import running
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
 from aloof.report import latent_map, save_figure
+from aloof.suggestion import did_you_mean
 from aloof.training import EpochReport
 
 __all__ = ["figure1"]

@@ -1,29 +1,33 @@
 """The kinds of columns: what is learned about one, and how it becomes features."""
 
-from aloof.tabular.columns.base import Column, Kind, Note
+from aloof.tabular.columns.base import Choice, Column, Note, Positive, Share, Values, from_json
 from aloof.tabular.columns.category import CategoryColumn
-from aloof.tabular.columns.choice import Choice, choose_column, listed
 from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.number import NumberColumn
-from aloof.tabular.columns.reading import one_array, plain
-from aloof.tabular.columns.restoring import column_from_state
+from aloof.tabular.columns.reading import one_array
+from aloof.tabular.columns.registry import choose_column, column_from_state, register
 from aloof.tabular.columns.text import TextColumn
-from aloof.tabular.columns.timestamp import Cycle, TimestampColumn
+from aloof.tabular.columns.timestamp import TimestampColumn
 
 __all__ = [
     "CategoryColumn",
     "Choice",
     "Column",
     "ConstantColumn",
-    "Cycle",
-    "Kind",
     "Note",
     "NumberColumn",
+    "Positive",
+    "Share",
     "TextColumn",
     "TimestampColumn",
+    "Values",
     "choose_column",
     "column_from_state",
-    "listed",
+    "from_json",
     "one_array",
-    "plain",
+    "register",
 ]
+
+# The last one is asked first whether a column is its own.
+for _kind in (CategoryColumn, ConstantColumn, TimestampColumn, NumberColumn, TextColumn):
+    register(_kind)

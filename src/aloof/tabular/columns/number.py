@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from math import floor
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from aloof.tabular.columns.base import LIMIT, NEVER, Kind, Note, column_state, flag_weight
+from aloof.tabular.columns.base import (
+    LIMIT,
+    NEVER,
+    Choice,
+    Column,
+    Note,
+    Positive,
+    Share,
+    Values,
+    flag_weight,
+)
+from aloof.tabular.columns.category import CategoryColumn
+from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.reading import read_numbers
+from aloof.tabular.words import against, duration_words, number_words
 
 __all__ = ["NumberColumn"]
 
@@ -20,10 +38,13 @@ _TAIL = 0.005
 _HEAVY_KURTOSIS = 6.0
 # Numbers beyond it are cut off, so that no difference overflows.
 _LARGEST = 1e300
+# With fewer rows nothing can be said about ids.
+_ENOUGH_FOR_IDS = 50
+_ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|idx|rowid|rownum)s?$|[a-z]I[dD]$|^id[^a-z]")
 
 
 @dataclass(frozen=True)
-class NumberColumn:
+class NumberColumn(Column):
     """Numbers to mean 0 and variance 1, heavy tails first through a logarithm.
 
     A missing value stands at the median, with a feature of its own as a flag if values were
@@ -49,19 +70,43 @@ class NumberColumn:
         "s" for a duration in seconds.
     """
 
-    kind: ClassVar[Kind] = "number"
+    kinds = ("number",)
 
     name: str
     centre: float
-    scale: float
-    bend: float | None
+    scale: Positive
+    bend: Positive | None
     low: float
     middle: float
     high: float
-    missing_share: float
-    infinite_share: float
+    missing_share: Share
+    infinite_share: Share
     whole: bool
     unit: Literal["", "s"] = ""
+
+    @classmethod
+    def claim(cls, values: Values) -> Choice | None:
+        """Take numbers, and text that is mostly numbers; ids only if the user says so."""
+        name, asked = values.name, values.kind is not None
+        if not (asked or _is_numeric(values.array.type) or _holds_numbers(values)):
+            return None
+        finite = values.numbers.values[np.isfinite(values.numbers.values)]
+        if len(finite) == 0 or finite.min() == finite.max():
+            # One number, and perhaps infinity or words that mean missing.
+            return ConstantColumn.claim(values) or CategoryColumn.claim(values)
+        if not asked and _is_id(name, finite):
+            return Choice(
+                None,
+                "looks like an id",
+                (
+                    f"Column {name!r} looks like an id (another whole number in every row) and "
+                    f"is left out. Keep it with kinds={{{name!r}: 'number'}} "
+                    f"(--kind {name}=number).",
+                ),
+            )
+        unit: Literal["", "s"] = "s" if pt.is_duration(values.array.type) else ""
+        column = cls.fit(name, values.numbers.values, unit=unit)
+        return Choice(column, warnings=values.numbers.remarks(name, "numbers"))
 
     @classmethod
     def fit(
@@ -88,16 +133,11 @@ class NumberColumn:
         )
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def features(self) -> tuple[str, ...]:
         """What each feature stands for."""
         missing = ("missing",) if self.missing_share else ()
         infinite = ("infinite",) if self.infinite_share else ()
         return ("value", *missing, *infinite)
-
-    @property
-    def varies(self) -> bool:
-        """True: a column that does not is a `ConstantColumn`."""
-        return True
 
     def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
         """Write the scaled numbers and the flags into `out`."""
@@ -127,15 +167,41 @@ class NumberColumn:
         return read_numbers(self.name, array).values
 
     def decode(self, features: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the numbers that features stand for."""
+        """Return the numbers that features stand for, NaN where missing is expected."""
         values = features[:, 0] * self.scale + self.centre
         if self.bend is not None:
             values = np.sinh(np.clip(values, -300, 300)) * self.bend
-        return np.asarray(values)
+        return np.where(self.expects_none(features), np.nan, values)
 
-    def state(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return column_state(self)
+    def reason(self, value: Any, expected: Any) -> str:
+        """Say the number, and about which one was expected."""
+        write = self._write
+        exact = self.whole and not self.unit and abs(value) < 1e15
+        there = f"{value:,.0f}" if exact and value == floor(value) else write(value)
+        if np.isnan(expected):
+            return against(there, None)
+        for digits in (2, 3):
+            if write(value, digits) != write(expected, digits):
+                return against(there, f"about {write(expected, digits)}")
+        return against(there, None, same=True)
+
+    def expected_words(self, expected: Any) -> str:
+        """Say about which number was expected."""
+        return "" if np.isnan(expected) else f"about {self._write(expected, 2)}"
+
+    def summary(self) -> str:
+        """Say the range and the median."""
+        low, middle, high = map(number_words, (self.low, self.middle, self.high))
+        return f"{low} to {high}, median {middle}" + (" s" if self.unit else "")
+
+    def check(self) -> None:
+        """Raise where the numbers are not in order."""
+        if not self.low <= self.middle <= self.high:
+            raise ValueError("low, middle and high must be in this order")
+
+    @property
+    def _write(self) -> Callable[..., str]:
+        return duration_words if self.unit == "s" else number_words
 
     def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = np.clip(values, -_LARGEST, _LARGEST)
@@ -147,6 +213,34 @@ class NumberColumn:
             scaled /= self.scale
         clipped: NDArray[np.float64] = np.clip(scaled, -LIMIT, LIMIT, out=scaled)
         return clipped
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_integer(kind)
+        or pt.is_floating(kind)
+        or pt.is_decimal(kind)
+        or pt.is_duration(kind)
+    )
+
+
+def _holds_numbers(values: Values) -> bool:
+    """Say whether text is numbers: 00123 is a code, not a number."""
+    if not values.is_text or not values.numbers.is_most:
+        return False
+    return not pc.any(pc.match_substring_regex(values.text, r"^\s*[+-]?0\d")).as_py()
+
+
+def _is_id(name: str, finite: NDArray[np.float64]) -> bool:
+    n = len(finite)
+    if n < _ENOUGH_FOR_IDS or (finite != np.floor(finite)).any():
+        return False
+    distinct = len(np.unique(finite))
+    if _ID_NAME.search(name) or _ID_NAME.search(name.lower()):
+        return distinct >= 0.95 * n
+    ahead, behind = finite[1:], finite[:-1]
+    counts_on = bool((ahead > behind).all() or (ahead < behind).all())
+    return distinct == n and (counts_on or float(finite.max()) - float(finite.min()) < 2 * n)
 
 
 def _bend(values: NDArray[np.float64]) -> float | None:

@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from aloof.exceptions import TableError
+from aloof.tabular.words import listed
 
 __all__ = [
     "MISSING_WORDS",
@@ -23,10 +24,10 @@ __all__ = [
     "is_temporal",
     "is_text",
     "one_array",
-    "plain",
     "read_numbers",
     "read_seconds",
     "read_text",
+    "unwrapped",
 ]
 
 # Text that stands for "nothing here" in a column of numbers or times. In a column of
@@ -40,6 +41,8 @@ _NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan(\([a-z0-9_]*\))
 _DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 _CLOCK = r"([ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?)?"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
+# Text is taken for numbers or times if this share of it can be read as such.
+_MOSTLY = 0.9
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -58,6 +61,22 @@ class Reading:
     values: NDArray[np.float64]
     unreadable: pa.Array | None = None
 
+    @property
+    def is_most(self) -> bool:
+        """Whether nearly all that is there could be read."""
+        read = int((~np.isnan(self.values)).sum())
+        unread = 0 if self.unreadable is None else len(self.unreadable)
+        return read > 0 and read >= _MOSTLY * (read + unread)
+
+    def remarks(self, name: str, what: str) -> tuple[str, ...]:
+        """Return words about values of a column that could not be read as what it holds."""
+        if self.unreadable is None:
+            return ()
+        return (
+            f"Column {name!r} holds {len(self.unreadable):,} values that cannot be read as "
+            f"{what} ({listed(self.unreadable)}); they count as missing.",
+        )
+
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in one piece."""
@@ -75,17 +94,17 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return combined
 
 
-def plain(name: str, array: pa.Array) -> pa.Array:
+def unwrapped(name: str, array: pa.Array) -> pa.Array:
     """Return `array` without extension, run-end or view types; refuse what holds no values."""
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
-        return plain(name, array.storage)
+        return unwrapped(name, array.storage)
     if pt.is_run_end_encoded(kind):
-        return plain(name, pc.run_end_decode(array))
+        return unwrapped(name, pc.run_end_decode(array))
     if pt.is_string_view(kind) or pt.is_large_string(kind):
         return array.cast(pa.string())
     if pt.is_dictionary(kind):
-        plain(name, array.dictionary)
+        unwrapped(name, array.dictionary)
         return array
     if pt.is_nested(kind) or pt.is_interval(kind) or _is_binary(kind):
         raise TableError(
@@ -158,9 +177,9 @@ def read_text(name: str, array: pa.Array) -> pa.Array:
 
 
 def _decoded(name: str, array: pa.Array) -> pa.Array:
-    array = plain(name, array)
+    array = unwrapped(name, array)
     if pt.is_dictionary(array.type):
-        return plain(name, array.dictionary_decode())
+        return unwrapped(name, array.dictionary_decode())
     return array
 
 

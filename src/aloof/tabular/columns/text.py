@@ -5,25 +5,39 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pydantic import Field
 
-from aloof.tabular.columns.base import LIMIT, Kind, Note, column_state, flag_weight
+from aloof.exceptions import ModelError
+from aloof.tabular.columns.base import (
+    LIMIT,
+    Choice,
+    Column,
+    Note,
+    Share,
+    Values,
+    flag_weight,
+)
+from aloof.tabular.columns.constant import ConstantColumn
 from aloof.tabular.columns.reading import read_text
+from aloof.tabular.words import short
 from aloof.text import Components, load_embedder
 
 __all__ = ["TextColumn"]
 
 # So many documents are enough to know how vectors vary.
 _ENOUGH = 2048
+# Of a vector: so large that no model makes it, and no number overflows.
+_Length = Annotated[float, Field(ge=0, le=1e30)]
 
 
 @dataclass(frozen=True)
-class TextColumn:
+class TextColumn(Column):
     """Components of a document's vector, each to mean 0, all together of variance 1.
 
     A missing or empty document has the mean vector, and a feature of its own as a flag.
@@ -40,16 +54,28 @@ class TextColumn:
         Share of the training rows.
     """
 
-    kind: ClassVar[Kind] = "text"
+    kinds = ("text",)
+    reads_text = True
 
     name: str
     embedder: str
     centre: str
     axes: str
-    scale: tuple[float, ...]
-    rest: float
-    rest_scale: float
-    missing_share: float
+    scale: tuple[Annotated[float, Field(ge=1e-6, le=1e30)], ...]
+    rest: _Length
+    rest_scale: _Length
+    missing_share: Share
+
+    @classmethod
+    def claim(cls, values: Values) -> Choice | None:
+        """Take what the user says is text; where it all means the same, as a constant."""
+        if values.kind is None:
+            return None
+        column = cls.fit(values.name, values.text, values.embedder)
+        if column.varies:
+            return Choice(column)
+        first = values.text.drop_null()[0].as_py()
+        return ConstantColumn.choice(values.name, first, column.missing_share)
 
     @classmethod
     def fit(cls, name: str, text: pa.Array, embedder: str) -> TextColumn:
@@ -70,7 +96,7 @@ class TextColumn:
         )
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def features(self) -> tuple[str, ...]:
         """What each feature stands for."""
         meanings = (f"meaning {i + 1}" for i in range(len(self.scale)))
         return (*meanings, "other meaning", "missing")
@@ -88,6 +114,12 @@ class TextColumn:
         out[~there, -1] = flag_weight(self.missing_share)
         if there.any():
             vectors = load_embedder(self.embedder).embed([d for d in documents if d])
+            if vectors.shape[1] != len(self._components.centre):
+                raise ModelError(
+                    f"Column {self.name!r} was read with vectors of "
+                    f"{len(self._components.centre)} numbers, and {self.embedder!r} makes some "
+                    f"of {vectors.shape[1]} here: it is another text model of that name."
+                )
             scaled = np.clip(self._components(vectors), -LIMIT, LIMIT)
             out[there, :-1] = scaled / np.sqrt(self._components.size)
 
@@ -98,13 +130,17 @@ class TextColumn:
         values[:] = [document or None for document in documents]
         return values
 
-    def decode(self, features: NDArray[np.float64]) -> NDArray[Any]:
-        """Return None: nobody can tell which words a vector stands for."""
-        return np.full(len(features), None, dtype=object)
+    def reason(self, value: Any, expected: Any) -> str:
+        """Say the document."""
+        return f"'{short(value)}' reads unlike what is normal"
 
-    def state(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return column_state(self)
+    def check(self) -> None:
+        """Raise where vectors are not finite or of other lengths."""
+        centre, axes = _unpacked(self.centre), _unpacked(self.axes)
+        if not self.scale or len(axes) != len(self.scale) * len(centre):
+            raise ValueError("centre, axes and scale are not of lengths that go together")
+        if not (np.isfinite(centre).all() and np.isfinite(axes).all()):
+            raise ValueError("centre and axes must be finite")
 
     @cached_property
     def _components(self) -> Components:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
+from pydantic import Field
 
-from aloof.tabular.columns.base import NEVER, RARE, Kind, Note, column_state, flag_weight
-from aloof.tabular.columns.reading import Reading, read_seconds
+from aloof.tabular.columns.base import (
+    NEVER,
+    RARE,
+    Choice,
+    Column,
+    Note,
+    Positive,
+    Share,
+    Values,
+    flag_weight,
+)
+from aloof.tabular.columns.reading import Reading, is_temporal, read_seconds
+from aloof.tabular.words import against, missing_words
 
 __all__ = ["Cycle", "TimestampColumn"]
 
@@ -21,15 +33,25 @@ _DAY = 86_400.0
 _FREE = 366 * _DAY
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
+# Layouts of dates other than ISO 8601 that mean one day only. 01/02/2024 means two.
+_LAYOUTS = tuple(
+    date + clock for date in ("%d.%m.%Y", "%Y/%m/%d") for clock in ("", " %H:%M", " %H:%M:%S")
+)
+# Standard deviations in a period: more than there can be in any training data.
+_LONGEST = 1e9
+_OnCircle = Annotated[float, Field(ge=-1 - 1e-9, le=1 + 1e-9)]
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """A place on a circle: mean of its sine and cosine in training, and their weight."""
+    """A point on a circle: mean of its sine and cosine in training, and their weight."""
 
-    sine: float
-    cosine: float
-    weight: float
+    __pydantic_config__ = Column.__pydantic_config__
+
+    sine: _OnCircle
+    cosine: _OnCircle
+    weight: Annotated[float, Field(gt=0, le=RARE)]
 
     @classmethod
     def fit(cls, phase: NDArray[np.float64], share: float) -> Cycle:
@@ -54,7 +76,7 @@ class Cycle:
 
 
 @dataclass(frozen=True)
-class TimestampColumn:
+class TimestampColumn(Column):
     """Position in the training period, time of day and day of the week.
 
     Times are wall times: those with a time zone are taken to the zone of the training rows.
@@ -82,19 +104,36 @@ class TimestampColumn:
         Share of the training rows.
     """
 
-    kind: ClassVar[Kind] = "timestamp"
+    kinds = ("timestamp",)
 
     name: str
     low: float
     high: float
     centre: float
-    scale: float
+    scale: Positive
     day: Cycle | None
     week: Cycle | None
     position: bool
     zone: str | None
     layout: str | None
-    missing_share: float
+    missing_share: Share
+
+    @classmethod
+    def claim(cls, values: Values) -> Choice | None:
+        """Take times, and text that is mostly times in one layout."""
+        name, found = values.name, _times(values)
+        if found is None:
+            return None
+        layout, times = found
+        there = times.values[np.isfinite(times.values)]
+        if len(there) == 0 or np.ptp(there) == 0:
+            words = (
+                f"Column {name!r} is one time in all training rows and is left out: any later "
+                "row would stand out."
+            )
+            return Choice(None, "is always the same time", (words,))
+        column = cls.fit(name, times.values, kind=values.type, layout=layout)
+        return Choice(column, warnings=times.remarks(name, "times"))
 
     @classmethod
     def fit(
@@ -111,7 +150,6 @@ class TimestampColumn:
         times = bool((there % _DAY != 0).any())
         days = position and len(np.unique(_weekday(there))) > 1
         share = 1 / (position + times + days)
-        zone = kind.tz if pt.is_timestamp(kind) else None
         return cls(
             name=name,
             low=float(there.min()),
@@ -121,23 +159,18 @@ class TimestampColumn:
             day=Cycle.fit(there % _DAY / _DAY, share) if times or not position else None,
             week=Cycle.fit(_weekday(there) / 7, share) if days else None,
             position=position,
-            zone=zone,
+            zone=_zone(kind),
             layout=layout,
             missing_share=float(np.isnan(seconds).mean()),
         )
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def features(self) -> tuple[str, ...]:
         """What each feature stands for."""
-        parts: list[str] = ["position"] if self.position else []
-        parts += ["time of day (sine)", "time of day (cosine)"] if self.day else []
-        parts += ["weekday (sine)", "weekday (cosine)"] if self.week else []
-        return (*parts, "missing") if self.missing_share else tuple(parts)
-
-    @property
-    def varies(self) -> bool:
-        """True: a column that does not is dropped."""
-        return True
+        names: list[str] = ["position"] if self.position else []
+        names += ["time of day (sine)", "time of day (cosine)"] if self.day else []
+        names += ["weekday (sine)", "weekday (cosine)"] if self.week else []
+        return (*names, "missing") if self.missing_share else tuple(names)
 
     def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
         """Write position, circles and the flag into `out`."""
@@ -177,11 +210,76 @@ class TimestampColumn:
         if self.day:
             clock = np.floor(self.day.decode(features[:, at : at + 2]) * _DAY)
             seconds = np.floor(seconds / _DAY) * _DAY + clock
-        return self._stamped(seconds)
+        return self._stamped(np.where(self.expects_none(features), np.nan, seconds))
 
-    def state(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return column_state(self)
+    def reasons(
+        self,
+        values: NDArray[Any],
+        expected: NDArray[Any],
+        contributions: NDArray[np.float64],
+        features: NDArray[np.float64],
+    ) -> list[str]:
+        """Say which side of each time stands out most: the day, the hour or the weekday."""
+        sides = self._sides(contributions)
+        weekdays = self._expected_weekdays(features)
+        rows = zip(values, expected, sides, weekdays, strict=True)
+        return [f"`{self.name}` {self._reason(*row)}" for row in rows]
+
+    def summary(self) -> str:
+        """Say the first day and the last."""
+        if not self.position:
+            return "times of day"
+        low, high = self._period()
+        return f"{_day(low)} to {_day(high)}"
+
+    def check(self) -> None:
+        """Raise where there is no feature, or the period is none."""
+        if not (self.position or self.day):
+            raise ValueError("there must be a position or a day")
+        span = self.high - self.low
+        if not self.low - span <= self.centre <= self.high + span:  # the mean may be rounded
+            raise ValueError("centre must be between low and high")
+        if span > _LONGEST * self.scale:
+            raise ValueError("scale is too small for the time from low to high")
+        if self.layout not in (None, *_LAYOUTS):
+            raise ValueError(f"there is no layout {self.layout!r}")
+
+    def _reason(self, value: Any, expected: Any, side: str, weekday: str) -> str:
+        if np.isnat(value):
+            return missing_words(self.missing_share)
+        if side == "time of day":
+            there, wanted = (str(at.astype("datetime64[s]"))[11:16] for at in (value, expected))
+            return against(f"at {there}", f"about {wanted}", same=there == wanted)
+        if side == "weekday":
+            there = _DAYS[int((value.astype("datetime64[D]").astype(np.int64) + 3) % 7)]
+            return against(f"on a {there}", weekday, same=there == weekday)
+        if side == "missing":
+            return against(_stamp(value), None)
+        low, high = self._period()
+        if not low <= value <= high:
+            return f"{_stamp(value)}, outside of training ({_day(low)} to {_day(high)})"
+        there, wanted = _day(value), _day(expected)
+        return against(there, f"about {wanted}", same=there == wanted)
+
+    def _sides(self, contributions: NDArray[np.float64]) -> list[str]:
+        """Return for each row which side of a time stands out most."""
+        sides = [name.partition(" (")[0] for name in self.features]
+        distinct = list(dict.fromkeys(sides))
+        sums = np.stack(
+            [contributions[:, [s == side for s in sides]].sum(axis=1) for side in distinct],
+            axis=1,
+        )
+        return [distinct[i] for i in sums.argmax(axis=1)]
+
+    def _expected_weekdays(self, features: NDArray[np.float64]) -> list[str]:
+        if self.week is None:
+            return [""] * len(features)
+        at = self.features.index("weekday (sine)")
+        phase = self.week.decode(features[:, at : at + 2])
+        return [_DAYS[int(day)] for day in np.rint(7 * phase) % 7]
+
+    def _period(self) -> NDArray[Any]:
+        return self._stamped(np.array([self.low, self.high]))
 
     def _read(self, array: pa.Array) -> Reading:
         return read_seconds(self.name, array, self.zone, self.layout)
@@ -200,6 +298,35 @@ class TimestampColumn:
         stamps: NDArray[Any] = np.floor(whole).astype(np.int64).astype(unit)
         stamps[~there] = "NaT"
         return stamps
+
+
+def _times(values: Values) -> tuple[str | None, Reading] | None:
+    """Return the layout and the times, if that is what the values are."""
+
+    def read(layout: str | None) -> Reading:
+        return read_seconds(values.name, values.array, _zone(values.type), layout)
+
+    if values.kind is not None:
+        return None, read(None)
+    if is_temporal(values.type):
+        return (None, read(None)) if values.array.null_count < len(values.array) else None
+    if values.is_text and values.n_distinct > 1:
+        for layout in (None, *_LAYOUTS):
+            if (times := read(layout)).is_most:
+                return layout, times
+    return None
+
+
+def _zone(kind: pa.DataType) -> str | None:
+    return kind.tz if pt.is_timestamp(kind) else None
+
+
+def _day(time: Any) -> str:
+    return str(time.astype("datetime64[D]"))
+
+
+def _stamp(time: Any) -> str:
+    return str(time.astype("datetime64[s]"))[:16].replace("T", " ")
 
 
 def _weekday(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

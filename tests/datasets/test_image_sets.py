@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from pictures import encoded
 
-from aloof.datasets import fetch_images, find_image_dataset, list_image_datasets
+from aloof.datasets import PublicImages, find_dataset, list_datasets, load_dataset
 from aloof.exceptions import DatasetError
-from aloof.images import load_image_dataset
 
 
 @pytest.fixture(autouse=True)
@@ -57,26 +56,25 @@ CATS = [
 
 def test_idx_files_become_images_with_labels(folder: Path) -> None:
     write_mnist(folder)
-    found = load_image_dataset("mnist")
+    found = load_dataset("mnist")
     assert found.train.shape == (20, 1, 28, 28)
     assert found.test.shape == (10, 1, 28, 28)
     assert found.train.dtype == np.uint8
     assert found.train.flags.writeable
     assert found.test_labels.tolist() == list(range(10))
     assert found.classes == tuple("0123456789")
-    files = [
-        folder / "mnist" / Path(file.file).name for file in find_image_dataset("mnist").files
-    ]
+    files = [folder / file.path for file in find_dataset("mnist").files]
     joined = b"".join(path.read_bytes() for path in files)
     assert found.sha256 == hashlib.sha256(joined).hexdigest()
 
 
 def test_an_archive_becomes_images_with_labels(folder: Path) -> None:
     write_cats(folder, CATS)
-    found = load_image_dataset("cats-vs-dogs")
+    found = load_dataset("cats-vs-dogs")
     assert found.train.shape == found.test.shape == (4, 3, 64, 64)
     assert found.train_labels.tolist() == [0, 0, 1, 1]
-    assert fetch_images("cats-vs-dogs") == folder / "cats-vs-dogs" / "cats-vs-dogs-64.zip"
+    path = folder / "cats-vs-dogs" / "cats-vs-dogs-64.zip"
+    assert find_dataset("cats-vs-dogs").path == path
 
 
 @pytest.mark.parametrize(
@@ -91,13 +89,13 @@ def test_an_archive_becomes_images_with_labels(folder: Path) -> None:
 def test_another_archive_is_refused(folder: Path, names: list[str], words: str) -> None:
     write_cats(folder, names)
     with pytest.raises(DatasetError, match=words):
-        load_image_dataset("cats-vs-dogs")
+        load_dataset("cats-vs-dogs")
 
 
 def test_images_of_another_size_are_refused(folder: Path) -> None:
     write_mnist(folder, side=27)
     with pytest.raises(DatasetError, match="should be of shape"):
-        load_image_dataset("mnist")
+        load_dataset("mnist")
 
 
 def test_a_damaged_file_is_refused(folder: Path) -> None:
@@ -105,29 +103,29 @@ def test_a_damaged_file_is_refused(folder: Path) -> None:
     path = folder / "mnist" / "train-images-idx3-ubyte.gz"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DatasetError, match="cut off or damaged"):
-        load_image_dataset("mnist")
+        load_dataset("mnist")
 
 
 def test_how_to_make_what_has_no_public_home_is_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(DatasetError, match=r"Put the file there \(take the images of"):
-        load_image_dataset("cifar10")
+        load_dataset("cifar10")
     monkeypatch.delenv("ALOOF_DATA")
     with (
         caplog.at_level(logging.WARNING),
         pytest.raises(DatasetError, match=r"no public home(.|\n)*train/<class>/\*\.png"),
     ):
-        load_image_dataset("cifar10")
+        load_dataset("cifar10")
 
 
 def test_a_wrong_name_gets_the_nearest() -> None:
     with pytest.raises(DatasetError, match="did you mean 'fashion-mnist'"):
-        load_image_dataset("fashion_mnist")
+        load_dataset("fashion_mnist")
 
 
 def test_an_entry_says_where_its_files_are() -> None:
-    entries = list_image_datasets()
+    entries = list_datasets(PublicImages)
     assert [entry.name for entry in entries] == [
         "cats-vs-dogs",
         "cifar10",
@@ -137,5 +135,5 @@ def test_an_entry_says_where_its_files_are() -> None:
     hashes = [digest for e in entries for file in e.files for digest in file.sha256]
     assert len(hashes) == len(set(hashes))
     for entry in entries:
-        assert all(file.urls or file.making for file in entry.files)
+        assert entry.making or all(file.urls for file in entry.files)
         assert not entry.present

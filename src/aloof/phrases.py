@@ -1,15 +1,10 @@
-"""Numbers and values as people write them."""
+"""Numbers as people write them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-
-from aloof.tabular.words import number_words
-
-__all__ = ["count", "number", "percent", "shown"]
+__all__ = ["count", "number", "percent"]
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -54,24 +49,3 @@ def percent(share: float) -> str:
         return ">\u00a099.9\u00a0%"
     text = f"{value:.2f}" if value < 0.995 else f"{value:.1f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "\u00a0%"
-
-
-def shown(value: Any) -> str:
-    """Return a value of a table as text.
-
-    Examples
-    --------
-    >>> shown(3.0), shown(None), shown("Oslo"), shown(float("nan"))
-    ('3', 'missing', 'Oslo', 'missing')
-    """
-    if value is None or value != value:
-        return "missing"
-    if isinstance(value, np.datetime64):
-        return str(value).replace("T", " ")
-    if isinstance(value, np.timedelta64):
-        return str(value.item())
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, float | np.floating):
-        return number_words(float(value))
-    return str(value)

@@ -1,4 +1,4 @@
-"""Images as a report shows them: what came in, what was expected, and where they differ."""
+"""Images as people look at them: what came in, what was expected, and where they differ."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.images.decoding import pillow
+from aloof.images.model import ImageExplanation
 
-__all__ = ["data_uri", "heat_colours", "heat_scale", "joined", "png", "shown"]
+__all__ = ["data_uri", "explained", "heat_colours", "heat_scale", "joined", "png", "shown"]
 
 _GAP = 4  # pixels between panels
 
@@ -57,6 +58,19 @@ def heat_colours(
     blend = glow + (1.0 - strength) * 0.3 * grey
     colours: NDArray[np.uint8] = np.rint(255.0 * blend.clip(0.0, 1.0)).astype(np.uint8)
     return colours
+
+
+def explained(
+    pixels: NDArray[np.generic], why: ImageExplanation
+) -> list[list[NDArray[np.uint8]]]:
+    """Return three panels for each image: as it is, as it should be, where they differ."""
+    scale = heat_scale(why.difference)
+    return [
+        [shown(image), shown(expected), heat_colours(image, difference, scale)]
+        for image, expected, difference in zip(
+            pixels, why.expected, why.difference, strict=True
+        )
+    ]
 
 
 def joined(rows: Sequence[Sequence[NDArray[np.uint8]]], enlarge: int) -> NDArray[np.uint8]:

@@ -61,6 +61,7 @@ def evaluate_scores(
     flagged: NDArray[np.bool_],
     *,
     threshold: str,
+    things: str = "rows",
 ) -> Evaluation:
     """Compare anomaly scores and decisions with labels.
 
@@ -74,17 +75,19 @@ def evaluate_scores(
         Which rows were called anomalies.
     threshold
         What decided, in words.
+    things
+        What the scores are of, in the plural.
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     anomaly, normal = labels == ANOMALY, labels == NORMAL
     if not anomaly.any() or not normal.any():
-        missing = "normal rows" if anomaly.any() else "anomalies"
+        missing = f"normal {things}" if anomaly.any() else "anomalies"
         raise LabelError(
-            f"There are no rows labelled as {missing}, and an evaluation needs both: of "
-            f"{len(labels):,} rows {int(anomaly.sum()):,} are labelled as anomalies, "
-            f"{int(normal.sum()):,} as normal. Rows without a label do not count; write 0 for "
-            "those known to be normal, 1 for anomalies."
+            f"There are no {things} labelled as {missing}, and an evaluation needs both: of "
+            f"{len(labels):,} {things} {int(anomaly.sum()):,} are labelled as anomalies, "
+            f"{int(normal.sum()):,} as normal. Those without a label do not count; label those "
+            "known to be normal with 0, anomalies with 1."
         )
     known = labels != UNLABELLED
     hits, alarms = int((flagged & anomaly).sum()), int((flagged & normal).sum())

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.calibration import p_values
 from aloof.labels import ANOMALY, NORMAL
-from aloof.report.phrases import count, number, percent, shown
-from aloof.report.survey import Rows, Survey
-from aloof.tabular import TableExplanation, TableModel
+from aloof.phrases import count, number, percent
+from aloof.tabular.explanation import TableExplanation
+from aloof.tabular.lowest import Rows
+from aloof.tabular.model import TableModel
+from aloof.tabular.survey import Survey
+from aloof.tabular.words import number_words
 
 __all__ = ["columns", "top_rows"]
 
@@ -24,12 +26,10 @@ _EXPLAINED = 500
 def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
     """Say which rows are the most anomalous, and why."""
     rows = found.highest.take(np.arange(min(top, len(found.highest))))
-    explanation = model.explain_encoded(rows.encoded, rows.table)
+    explanation = model.explain_encoded(rows["encoded"], rows.table)
     reasons = explanation.reasons(3)
-    known = model.detector.calibration_scores_
-    p = [""] * len(rows)
-    if known is not None:
-        p = [number(value, 2) for value in p_values(known, rows.scores)]
+    p_values = found.decision.p_values(rows["scores"])
+    p = [""] * len(rows) if p_values is None else [number(value, 2) for value in p_values]
     names = _names(model, rows)
     n_flagged = found.n_flagged_of()
     words = (
@@ -46,9 +46,9 @@ def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
         "rows": [
             {
                 "rank": i + 1,
-                "name": f"{rows.places[i] + 1:,}" if names is None else names[i],
-                "pills": _pills(rows.scores[i] > found.level, int(rows.labels[i])),
-                "score": number(rows.scores[i]),
+                "name": f"{rows['places'][i] + 1:,}" if names is None else names[i],
+                "pills": _pills(rows["scores"][i] > found.level, int(rows["labels"][i])),
+                "score": number(rows["scores"][i]),
                 "p": p[i],
                 "reasons": reasons[i],
                 "bars": _bars(explanation, i),
@@ -62,7 +62,7 @@ def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
 
 def columns(model: TableModel, found: Survey) -> dict[str, Any]:
     """Say which columns the scores of usual and of flagged rows consist of."""
-    flagged = np.flatnonzero(found.highest.scores > found.level)
+    flagged = np.flatnonzero(found.highest["scores"] > found.level)
     some_flagged = len(flagged) > 0
     high = found.highest.take(
         flagged if some_flagged else np.arange(min(20, len(found.highest)))
@@ -99,7 +99,7 @@ def columns(model: TableModel, found: Survey) -> dict[str, Any]:
 def _names(model: TableModel, rows: Rows) -> list[str] | None:
     if model.id is None or model.id not in rows.table.column_names:
         return None
-    return [shown(value) for value in rows.table[model.id].to_pylist()]
+    return [_shown(value) for value in rows.table[model.id].to_pylist()]
 
 
 def _pills(flagged: bool, label: int) -> list[tuple[str, str]]:
@@ -137,8 +137,8 @@ def _cells(explanation: TableExplanation, row: int) -> list[dict[str, str]]:
     return [
         {
             "column": (name := explanation.columns[i]),
-            "here": shown(explanation.values[name][row]),
-            "expected": shown(explanation.expected[name][row]),
+            "here": _shown(explanation.values[name][row]),
+            "expected": _shown(explanation.expected[name][row]),
             "share": percent(shares[i]),
         }
         for i in order
@@ -146,7 +146,7 @@ def _cells(explanation: TableExplanation, row: int) -> list[dict[str, str]]:
 
 
 def _shares(model: TableModel, rows: Rows) -> NDArray[np.float64]:
-    found = model.detector.explain(rows.encoded).contributions
+    found = model.detector.explain(rows["encoded"]).contributions
     return _shares_of(model.encoder.sum_by_column(found).mean(0))
 
 
@@ -160,3 +160,18 @@ def _shares_of(contributions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _bar(share: float, whole: float) -> dict[str, str]:
     return {"share": percent(share), "width": f"{100 * min(share / whole, 1.0):.1f}"}
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a table as text."""
+    if value is None or value != value:
+        return "missing"
+    if isinstance(value, np.datetime64):
+        return str(value).replace("T", " ")
+    if isinstance(value, np.timedelta64):
+        return str(value.item())
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        return number_words(float(value))
+    return str(value)

@@ -1,0 +1,60 @@
+"""What models say about many things at once: a file that was scored, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["MostAnomalous", "Progress", "ScoredFile"]
+
+# Called now and then with how many are done, and how many there are, if that is known.
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """What `Model.score_file` did.
+
+    Attributes
+    ----------
+    n_rows
+        How many rows or images were scored.
+    n_anomalies
+        How many of them are anomalies by the model's threshold.
+    n_resumed
+        How many of them an earlier run had scored.
+    skipped
+        Files that were left out, and why.
+    """
+
+    n_rows: int
+    n_anomalies: int
+    n_resumed: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class MostAnomalous:
+    """The rows or images with the highest scores, and why.
+
+    Attributes
+    ----------
+    n_rows
+        How many there are in all.
+    names
+        How each of the highest is called, in words.
+    rows
+        What there is to say about each, as JSON can hold it: its ``anomaly_score``,
+        ``p_value`` (None: not calibrated), ``is_anomaly``, and what its kind of model adds.
+    remark
+        What else to know, in words.
+    skipped
+        Files that were left out, and why.
+    """
+
+    n_rows: int
+    names: list[str]
+    rows: list[dict[str, Any]]
+    remark: str = ""
+    skipped: tuple[tuple[str, str], ...] = ()

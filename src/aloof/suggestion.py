@@ -1,0 +1,40 @@
+"""What was probably meant by a name that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["closest", "did_you_mean"]
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the nearest one, and all of them.
+
+    Examples
+    --------
+    >>> did_you_mean("DPP", ["dp", "mml"])
+    "; did you mean 'dp'? Known are dp, mml."
+    """
+    names = list(known)
+    near = _nearest(name, names)
+    hint = "." if near is None else f"; did you mean {near!r}?"
+    return f"{hint} Known are {', '.join(name or repr(name) for name in names)}."
+
+
+def closest(name: object, known: Iterable[str]) -> str:
+    """Return the nearest name in brackets, or nothing: for names too many to list.
+
+    Examples
+    --------
+    >>> closest("amuont", ["Amount", "Age"])
+    " (did you mean 'Amount'?)"
+    """
+    near = _nearest(name, known)
+    return "" if near is None else f" (did you mean {near!r}?)"
+
+
+def _nearest(name: object, known: Iterable[str]) -> str | None:
+    folded = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(str(name).casefold(), folded, n=1)
+    return folded[close[0]] if close else None

@@ -3,8 +3,8 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
-from typing import Any
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa

@@ -39,8 +39,8 @@ import torch
 from sklearn.ensemble import IsolationForest
 
 import aloof
-from aloof.tabular import TableModel, open_source
-from aloof.tabular.streaming import score_file
+from aloof.models.table import TableModel, open_source
+from aloof.models.table.streaming import score_file
 
 GROUP = 131_072  # rows of a row group, and of the array in memory
 BATCH = 65_536

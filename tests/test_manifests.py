@@ -22,9 +22,9 @@ import pytest
 
 import aloof
 from aloof.exceptions import AloofError, ModelError
+from aloof.models.table import TableModel
+from aloof.models.table.columns import Column
 from aloof.persistence import _manifest_digest
-from aloof.tabular import TableModel
-from aloof.tabular.columns import Column
 
 N_EACH = int(os.environ.get("ALOOF_MANIFESTS", "100"))
 
@@ -228,7 +228,7 @@ def test_of_a_table(tmp_path: Path) -> None:
 
 def test_of_images(tmp_path: Path) -> None:
     Image = pytest.importorskip("PIL.Image")
-    from aloof.images import ImageModel, fit_images
+    from aloof.models.images import ImageModel, fit_images
 
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, size=(40, 1, 8, 8), dtype=np.uint8)

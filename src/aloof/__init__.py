@@ -21,13 +21,13 @@ from aloof.estimators import (
     MaxMinVAE,
     fit_many,
 )
-from aloof.fitting import fit
 from aloof.labels import encode_labels
-from aloof.loading import load
+from aloof.models.fitting import fit
+from aloof.models.loading import load
 
 if typing.TYPE_CHECKING:
-    from aloof.images import ImageModel
-    from aloof.tabular import TableModel
+    from aloof.models.images import ImageModel
+    from aloof.models.table import TableModel
 
 __all__ = [
     "VAE",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 # Tables need pyarrow, which the detectors do without; images are found in the same way.
-_MODELS = {"ImageModel": "aloof.images", "TableModel": "aloof.tabular"}
+_MODELS = {"ImageModel": "aloof.models.images", "TableModel": "aloof.models.table"}
 
 
 def __getattr__(name: str) -> typing.Any:

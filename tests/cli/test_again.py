@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import aloof
 from aloof.cli.app import app
-from aloof.tabular import TableModel
+from aloof.models.table import TableModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.AloofWarning")
 SHORT = ["--members", "1", "--epochs", "2"]

@@ -12,13 +12,13 @@ from pictures import parts
 from typer.testing import CliRunner, Result
 
 import aloof
-from aloof.arrays import ArrayModel
 from aloof.cli.app import app
 from aloof.cli.options import _NAMES
-from aloof.images import ImageModel, fit_images
-from aloof.kinds import KINDS, options_of
-from aloof.tabular import TableModel
-from aloof.tabular import fit as fit_table
+from aloof.models.arrays import ArrayModel
+from aloof.models.images import ImageModel, fit_images
+from aloof.models.kinds import KINDS, options_of
+from aloof.models.table import TableModel
+from aloof.models.table import fit as fit_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.CalibrationWarning")
 

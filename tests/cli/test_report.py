@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from aloof import VAE
 from aloof.cli.app import app
-from aloof.tabular import fit
+from aloof.models.table import fit
 
 
 def run(*words: object) -> Result:

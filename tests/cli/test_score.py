@@ -17,15 +17,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from aloof.cli.app import app
-from aloof.tabular import streaming as module
+from aloof.models.table import streaming as module
 
 N, PART = 3000, 100
 
 # As the command itself, with parts so small that there are many of them.
 SCRIPT = f"""
-import aloof.tabular.streaming
+import aloof.models.table.streaming
 from aloof.cli import main
-aloof.tabular.streaming._ROWS = {PART}
+aloof.models.table.streaming._ROWS = {PART}
 main()
 """
 

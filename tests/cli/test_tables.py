@@ -25,7 +25,7 @@ from typer.testing import CliRunner, Result
 
 import aloof as package
 from aloof.cli.app import app
-from aloof.tabular import TableModel, fit, open_source
+from aloof.models.table import TableModel, fit, open_source
 
 ROOT = Path(__file__).parents[2]
 SHORT = ["--members", "2", "--epochs", "10"]
@@ -474,7 +474,7 @@ def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aloof.tabular.fit", interrupted)
+    monkeypatch.setattr("aloof.models.table.fit", interrupted)
     done = aloof("fit", "train.csv", "--label", "fraud", "--out", "m")
     assert done.exit_code == 130
     assert "The same command continues." in done.stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from aloof.tabular import TableModel, fit
+from aloof.models.table import TableModel, fit
 
 
 def orders(n: int, seed: int) -> pa.Table:

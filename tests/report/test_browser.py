@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from aloof.tabular import TableModel
+from aloof.models.table import TableModel
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)

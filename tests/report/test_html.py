@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from aloof.exceptions import MissingExtraError, TableError
-from aloof.tabular import TableModel
+from aloof.models.table import TableModel
 
 Small = Callable[..., TableModel]
 VOID = {"meta", "br", "link", "img", "hr", "input"}

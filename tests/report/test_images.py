@@ -16,8 +16,8 @@ from pictures import disc, parts
 from PIL import Image
 
 from aloof.exceptions import TableError
-from aloof.images import ImageModel, fit_images
-from aloof.images.panels import heat_colours, heat_scale, joined, shown
+from aloof.models.images import ImageModel, fit_images
+from aloof.models.images.panels import heat_colours, heat_scale, joined, shown
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)

@@ -9,10 +9,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.calibration import p_values
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.models.table import TableModel
+from aloof.models.table.survey import survey
 from aloof.report.curves import curves_from_counts
 from aloof.report.findings import _bin, _middle
-from aloof.tabular import TableModel
-from aloof.tabular.survey import survey
 
 
 def in_parts(table: pa.Table, rows: int) -> list[pa.RecordBatch]:

@@ -23,7 +23,7 @@ from aloof.cli.options import (
     passed,
 )
 from aloof.cli.progress import progress_bar
-from aloof.loading import open_model
+from aloof.models.loading import open_model
 
 __all__ = ["calibrate"]
 

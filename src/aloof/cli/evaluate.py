@@ -23,8 +23,8 @@ from aloof.cli.options import (
     passed,
 )
 from aloof.cli.progress import progress_bar
-from aloof.loading import open_model
-from aloof.modelling import Evaluation
+from aloof.models import Evaluation
+from aloof.models.loading import open_model
 
 __all__ = ["evaluate"]
 

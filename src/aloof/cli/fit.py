@@ -27,8 +27,8 @@ from aloof.cli.options import (
 )
 from aloof.cli.progress import progress_bar
 from aloof.exceptions import StaleCheckpointError
-from aloof.kinds import kind_for
-from aloof.modelling import Model
+from aloof.models import Model
+from aloof.models.kinds import kind_for
 from aloof.persistence import check_place
 from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import discard_checkpoints

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aloof.cli.options import Json, Model
-from aloof.loading import open_model
+from aloof.models.loading import open_model
 
 __all__ = ["info"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from aloof.cli.group import fail
-from aloof.kinds import options_of
+from aloof.models.kinds import options_of
 
 __all__ = [
     "Anomaly",

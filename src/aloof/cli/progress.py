@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
-from aloof.modelling import Progress
+from aloof.models import Progress
 
 __all__ = ["progress_bar"]
 

@@ -25,8 +25,8 @@ from aloof.cli.options import (
     passed,
 )
 from aloof.cli.progress import progress_bar
-from aloof.loading import open_model
-from aloof.report import check_report
+from aloof.models.loading import open_model
+from aloof.models.page import check_report
 
 __all__ = ["report"]
 

@@ -20,9 +20,9 @@ from aloof.cli.options import (
     passed,
 )
 from aloof.cli.progress import progress_bar
-from aloof.loading import open_model
-from aloof.tabular import check_output
-from aloof.tabular.streaming import is_unfinished
+from aloof.models.loading import open_model
+from aloof.models.table import check_output
+from aloof.models.table.streaming import is_unfinished
 
 __all__ = ["score"]
 

@@ -10,7 +10,7 @@ import typer
 from aloof.calibration import Threshold
 from aloof.cli.group import fail
 from aloof.cli.options import Json, Model
-from aloof.loading import open_model
+from aloof.models.loading import open_model
 
 __all__ = ["threshold"]
 

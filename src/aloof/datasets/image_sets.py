@@ -103,7 +103,7 @@ class PublicImages(Dataset):
         return ImageDataset(self.name, *arrays, self.classes, digest.hexdigest())
 
     def _of_archive(self, file: LocalFile) -> _Arrays:
-        from aloof.images import open_images, read_images
+        from aloof.models.images import open_images, read_images
 
         found = read_images(
             open_images(file.path),
@@ -127,7 +127,7 @@ class PublicImages(Dataset):
 
 
 def _of_idx(files: list[LocalFile]) -> _Arrays:
-    from aloof.images.idx import parse_idx
+    from aloof.models.images.idx import parse_idx
 
     train, train_labels, test, test_labels = (
         parse_idx(file.content, str(file.path)) for file in files

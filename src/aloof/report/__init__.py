@@ -8,16 +8,13 @@ from aloof.report.figures import (
     score_histograms,
 )
 from aloof.report.findings import Findings, Tally
-from aloof.report.page import check_report, write_page
 
 __all__ = [
     "Findings",
     "Tally",
     "check_drawing",
-    "check_report",
     "latent_map",
     "plot_roc",
     "save_figure",
     "score_histograms",
-    "write_page",
 ]

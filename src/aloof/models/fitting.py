@@ -1,0 +1,39 @@
+"""From data of any kind to a model, in one call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aloof.models.kinds import KINDS, kind_for, options_of
+
+if TYPE_CHECKING:
+    from aloof.models.images import ImageModel
+    from aloof.models.table import TableModel
+
+__all__ = ["fit"]
+
+
+def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
+    """Learn what is normal: in a table, or in images.
+
+    Parameters
+    ----------
+    data
+        A table: a frame of any flavour, the path of a file (CSV, TSV, Parquet, Arrow, text),
+        a folder of them, a glob, "-" for CSV on standard input. Or images: a folder, a zip
+        archive, an array ``(n, channels, height, width)``; None where ``normal`` is given.
+    **options
+        For a table those of `aloof.models.table.fit`: ``label``, ``id``, ``drop``, ``kinds``,
+        ``text``, ... For images those of `aloof.models.images.fit_images`: ``normal``,
+        ``anomaly``, ``labels``, ``size``, ... For both ``method``, ``members``, ``calibration``, ``seed``,
+        ``checkpoint``, ``verbose`` and parameters of the detector, such as ``max_epochs``.
+    """
+    given = [name for name, value in options.items() if value is not None]
+    kind = kind_for(data, given)
+    known = options_of(kind.fit)
+    others = {name for other in KINDS for name in options_of(other.fit)} - known
+    if wrong := sorted(others & set(given)):
+        raise kind.model.error(f"{wrong[0]!r} cannot be used with {kind.model.kind}.")
+    passed = {name: value for name, value in options.items() if name not in others}
+    model: TableModel | ImageModel = kind.fit(data, **passed)  # type: ignore[assignment]
+    return model

@@ -1,0 +1,220 @@
+"""Labels of images: from the folders they are in, from a table of names, or as an array."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aloof.exceptions import ImageError, LabelError, TableError
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED, read_labels
+from aloof.models.images.reading import ImageSet
+from aloof.phrases import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ImageLabels", "LabelOptions"]
+
+_USUAL_NAMES = ("label", "labels", "anomaly", "is_anomaly", "y", "class", "target")
+_Path = str | os.PathLike[str]
+
+
+class LabelOptions(TypedDict, total=False):
+    """The parameters of `ImageLabels`."""
+
+    normal: Any
+    anomaly: Any
+    labels: _Path | Mapping[str, int] | ArrayLike | None
+    id: str | None
+    label: str | None
+    anomaly_value: str | None
+    delimiter: str | None
+    encoding: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageLabels:
+    """Where the labels of images come from.
+
+    Attributes
+    ----------
+    normal, anomaly
+        Folders of normal images and of anomalies, as they are called inside the folder or
+        archive of all images, or outside.
+    labels
+        A table of file names and labels (CSV, TSV, Parquet or Arrow); or 1 anomaly, 0 normal,
+        -1 unlabelled, for names of files, with their folders or without; or a label for each
+        image, in their order.
+    id, label
+        The columns of names and of labels in the table; None: the one that holds names of the
+        files, and the other one, or the one that is called so.
+    anomaly_value, delimiter, encoding
+        As for tables.
+    """
+
+    normal: Any = None
+    anomaly: Any = None
+    labels: _Path | Mapping[str, int] | ArrayLike | None = None
+    id: str | None = None
+    label: str | None = None
+    anomaly_value: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is not None and (self.normal is not None or self.anomaly is not None):
+            raise ImageError("Give labels, or the folders of normal images and anomalies.")
+        if not isinstance(self.labels, str | os.PathLike):
+            about = ("id", "label", "anomaly_value", "delimiter", "encoding")
+            for name in about:
+                if getattr(self, name) is not None:
+                    raise ImageError(
+                        f"--{name.replace('_', '-')} cannot be used with images without "
+                        "--labels FILE: it is about a table of labels."
+                    )
+
+    @property
+    def given(self) -> bool:
+        """Whether there are labels at all."""
+        return any(each is not None for each in (self.normal, self.anomaly, self.labels))
+
+    def opened(self, names: Sequence[str]) -> ImageLabels:
+        """Return the same with the table read, given the names of the files.
+
+        So what is wrong with it is known before the images are read.
+        """
+        if not isinstance(self.labels, str | os.PathLike):
+            return self
+        return ImageLabels(labels=self._read(os.fspath(self.labels), names))
+
+    def of(self, found: ImageSet) -> tuple[NDArray[np.int64], list[str]]:
+        """Return 1, 0 and -1 for each image, and what is odd about the labels."""
+        labels = self.opened(found.names).labels
+        if isinstance(labels, Mapping):
+            return _by_name(found, labels)
+        if labels is not None:
+            assert not isinstance(labels, os.PathLike)  # it was opened
+            return read_labels(labels, len(found)), []
+        y = np.full(len(found), UNLABELLED)
+        for folder, label in ((self.normal, NORMAL), (self.anomaly, ANOMALY)):
+            if folder is not None:
+                y[_inside(found, folder)] = label
+        return y, []
+
+    def _read(self, path: str, files: Sequence[str]) -> dict[str, int]:
+        import pyarrow as pa
+
+        from aloof.models.table.files import open_source
+        from aloof.models.table.labelling import check_column, check_labels, read_label_column
+
+        source = open_source(path, delimiter=self.delimiter, encoding=self.encoding)
+        table = source.read()
+        for name, role in ((self.id, "file names"), (self.label, "labels")):
+            if name is not None:
+                check_column(name, table.column_names, role)
+        id = self.id or _column_of_names(table, files, self.label, path)
+        label = self.label or _column_of_labels(table, id, path)
+        labels = read_label_column(label, table[label], self.anomaly_value)
+        check_labels(label, table[label], labels, self.anomaly_value)
+        names = [_plain(name) for name in table[id].cast(pa.string()).to_pylist()]
+        return {
+            name: int(value)
+            for name, value in zip(names, labels, strict=True)
+            if name is not None
+        }
+
+
+def _column_of_names(
+    table: pa.Table, files: Sequence[str], label: str | None, path: str
+) -> str:
+    import pyarrow as pa
+
+    known = {*files, *(PurePosixPath(name).name for name in files)}
+    hits: dict[str, int] = {}
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        if name != label and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            values = (_plain(value) for value in table[name].to_pylist())
+            hits[name] = sum(value in known for value in values)
+    best: str | None = max(hits, key=lambda name: hits[name], default=None)
+    if best is None or not hits[best]:
+        raise TableError(
+            f"No column of {path} holds names of the images, such as "
+            f"{files[0]!r}. Say which one it is: --id COLUMN."
+        )
+    return best
+
+
+def _column_of_labels(table: pa.Table, id: str, path: str) -> str:
+    others = [name for name in table.column_names if name != id]
+    if len(others) == 1:
+        return str(others[0])
+    usual = [name for name in others if name.lower() in _USUAL_NAMES]
+    if len(usual) == 1:
+        return str(usual[0])
+    raise TableError(
+        f"It is not clear which column of {path} holds the labels: {', '.join(others[:8])}. "
+        "Say it: --label COLUMN."
+    )
+
+
+def _plain(name: str | None) -> str | None:
+    return None if name is None else str(PurePosixPath(name.replace("\\", "/")))
+
+
+def _inside(found: ImageSet, folder: _Path) -> NDArray[np.bool_]:
+    """Return which files are in a folder, as it is called inside their own or outside."""
+    if not found.paths:
+        raise ImageError("Images in memory are in no folder. Give labels, one for each.")
+    names, root = found.names, found.paths[0]
+    given = PurePosixPath(Path(folder).as_posix())
+    outside = PurePosixPath(os.path.relpath(folder, root).replace(os.sep, "/"))
+    for inside in (given, outside):
+        chosen = np.array([PurePosixPath(name).is_relative_to(inside) for name in names])
+        if chosen.any() and inside != PurePosixPath("."):
+            return chosen
+    known = sorted({PurePosixPath(name).parts[0] for name in names if "/" in name})
+    there = f" It has {', '.join(known[:10])}." if known else " It has no folders."
+    raise ImageError(f"There is no image in a folder {os.fspath(folder)!r} in {root}.{there}")
+
+
+def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int64], list[str]]:
+    if unknown := sorted({*labels.values()} - {ANOMALY, NORMAL, UNLABELLED}):
+        raise LabelError(
+            f"Labels are 1 (anomaly), 0 (normal) and -1 (unlabelled); got {unknown[0]!r}."
+        )
+    bases = Counter(PurePosixPath(name).name for name in found.names)
+    y = np.full(len(found), UNLABELLED)
+    used = set()
+    for place, name in enumerate(found.names):
+        base = PurePosixPath(name).name
+        key = name if name in labels else base
+        if key not in labels:
+            continue
+        if key == base != name and bases[base] > 1:
+            raise ImageError(
+                f"Several images are called {base!r}. Write their labels with the folders, as "
+                f"{name!r}."
+            )
+        y[place] = labels[key]
+        used.add(key)
+    if not used:
+        first = next(iter(labels), None)
+        raise ImageError(
+            f"No label is that of an image: labels are for names such as {first!r}, images "
+            f"have names such as {found.names[0]!r}."
+        )
+    skipped = {each.name for each in found.skipped}
+    lost = [name for name in labels if name not in used | skipped]
+    if not lost:
+        return y, []
+    return y, [
+        f"{count(len(lost), 'label')} for files that are not there, such as {lost[0]!r}."
+    ]

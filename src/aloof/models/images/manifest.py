@@ -1,0 +1,22 @@
+"""What the manifest says of images."""
+
+from __future__ import annotations
+
+from aloof.io.sections import Count, Section, Text
+from aloof.models.manifest import Training
+
+__all__ = ["ImageManifest", "ImageTraining"]
+
+
+class ImageTraining(Training):
+    """What the model of images was made from."""
+
+    source: Text
+    n_images: Count
+    n_skipped: Count
+
+
+class ImageManifest(Section):
+    """What an `ImageModel` has beside its detector."""
+
+    training: ImageTraining

@@ -1,0 +1,372 @@
+"""A model of images: what scores them, and the size that it takes them in."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.exceptions import ImageError, ImageWarning, LabelError
+from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.models.images.decoding import Channels
+from aloof.models.images.expectation import expected_images
+from aloof.models.images.folders import Collection, Skipped
+from aloof.models.images.labels import ImageLabels, LabelOptions
+from aloof.models.images.reading import ImageSet, images_in_memory, read_images
+from aloof.phrases import count
+
+if TYPE_CHECKING:
+    from aloof.estimators import Detector
+    from aloof.io.sections import Section
+
+__all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageScores:
+    """What there is to say about some images.
+
+    Attributes
+    ----------
+    names
+        Of the files.
+    anomaly_score
+        Higher is worse.
+    p_value
+        How likely a normal image is to look at least as anomalous; None: not calibrated.
+    is_anomaly
+        By the threshold of the model.
+    skipped
+        Files that were left out, and why.
+    """
+
+    names: tuple[str, ...] = field(repr=False)
+    anomaly_score: NDArray[np.float64]
+    p_value: NDArray[np.float64] | None
+    is_anomaly: NDArray[np.bool_]
+    skipped: tuple[Skipped, ...]
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a table: ``file``, ``anomaly_score``, ..."""
+        table: dict[str, Any] = {
+            "file": list(self.names),
+            "anomaly_score": self.anomaly_score,
+        }
+        if self.p_value is not None:
+            table["p_value"] = self.p_value
+        return table | {"is_anomaly": self.is_anomaly}
+
+
+@dataclass(frozen=True, eq=False)
+class ImageExplanation:
+    """Where some images have their anomaly scores from.
+
+    Attributes
+    ----------
+    heat
+        What every pixel contributes to the score, ``(n, height, width)``; adds up to it.
+    expected
+        The image as it would be if it were normal, ``(n, channels, height, width)``, in
+        [0, 1]; see `aloof.models.images.expectation`.
+    difference
+        How far every pixel is from that, ``(n, height, width)``: the mean square over the
+        channels.
+    score
+        The anomaly scores.
+    """
+
+    heat: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ImageModel(Model):
+    """A detector for images; `aloof.fit` makes one, `aloof.load` reads one.
+
+    Images are a folder, a zip archive or a file (see `open_images`), an `ImageSet`, or an
+    array ``(n, channels, height, width)`` of bytes, or of numbers in [0, 1], in the size of
+    the model.
+
+    Attributes
+    ----------
+    detector
+        What scores arrays of pixels. It was calibrated with images that were held out, if
+        there were enough.
+    training
+        What it was made from, as JSON can hold it: ``source`` (None: an array), ``n_images``
+        read, ``n_skipped`` files, ``n_anomalies``, ``n_labelled_normal``, ``n_unlabelled``,
+        ``n_training`` and ``n_calibration`` images (the latter two without anomalies);
+        ``seed``; ``warnings``, a list of words; ``made``, see
+        `aloof.models.made_by`.
+    """
+
+    section, kind, things, error = "images", "images", "images", ImageError
+
+    def __repr__(self) -> str:
+        channels, height, width = self.shape
+        kind = "grey" if channels == 1 else "colour"
+        detector = type(self.detector).__name__
+        return f"ImageModel({detector} of {kind} images, {height} x {width})"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of the images: channels, height, width."""
+        return cast(tuple[int, int, int], self.detector.shape_)
+
+    @property
+    def extent(self) -> str:
+        """How much there was to learn from, in words that follow "images and anomalies"."""
+        skipped = self.training["n_skipped"]
+        rest = f", {count(skipped, 'file')} skipped" if skipped else ""
+        return f", {self.size_in_words}{rest}"
+
+    def read(self, data: Any, *, progress: Progress | None = None) -> ImageSet:
+        """Read images in the size and colours of the model.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array.
+        progress
+            Called with how many images were read, and how many there are.
+        """
+        channels, height, width = self.shape
+        if isinstance(data, str | os.PathLike | Collection):
+            depth: Channels = 1 if channels == 1 else 3
+            return read_images(data, size=(height, width), channels=depth, progress=progress)
+        shape = np.shape(data.pixels if isinstance(data, ImageSet) else data)
+        if len(shape) != 4 or shape[1:] != self.shape:
+            raise ImageError(
+                f"The model takes images of shape (n, {str(self.shape)[1:]}; these are of "
+                f"shape {shape}. Read them with the model's own read."
+            )
+        return data if isinstance(data, ImageSet) else images_in_memory(np.asarray(data))
+
+    def anomaly_score(self, data: Any) -> NDArray[np.float64]:
+        """Return how anomalous each image is; higher is worse."""
+        return self.detector.anomaly_score(self.read(data).pixels)
+
+    def score(self, data: Any) -> ImageScores:
+        """Return what there is to say about each image."""
+        found = self.read(data)
+        scores = self.anomaly_score(found)
+        p = self.detector.decision_.p_values(scores)
+        return ImageScores(found.names, scores, p, self.decide(scores), found.skipped)
+
+    def score_file(
+        self, data: Any, out: str | os.PathLike[str], *, force: bool = False
+    ) -> ScoredFile:
+        """Write what there is to say about each image into a table; see `check_output`."""
+        import pyarrow as pa
+
+        from aloof.models.table.outputs import write_table
+
+        scores = self.score(data)
+        write_table(out, pa.table(scores.columns()), force=force)
+        n_flagged, skipped = int(scores.is_anomaly.sum()), _pairs(scores.skipped)
+        return ScoredFile(len(scores.names), n_flagged, skipped=skipped)
+
+    def explain(self, data: Any) -> ImageExplanation:
+        """Return where in each image its anomaly score comes from.
+
+        Takes about ten times as long as the scores do.
+        """
+        pixels = self.read(data).pixels
+        found = self.detector.explain(pixels)
+        expected, difference = expected_images(self.detector, pixels)
+        return ImageExplanation(found.contributions.sum(1), expected, difference, found.score)
+
+    def most_anomalous(
+        self, data: Any, top: int = 20, *, out: str | os.PathLike[str] | None = None
+    ) -> MostAnomalous:
+        """Return the images with the highest scores.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array.
+        top
+            How many images.
+        out
+            PNG file for a picture of what is strange about them: of each the image, as it
+            would be if it were normal, and where they differ.
+        """
+        if out is not None and Path(out).suffix.lower() != ".png":
+            name = Path(out).with_suffix(".png").name
+            raise ImageError(f"The picture is a PNG file; call it {name}.")
+        found = self.read(data)
+        scores = self.score(found)
+        order = np.argsort(-scores.anomaly_score, kind="stable")[:top]
+        remark = "To see where: aloof report MODEL DATA --out report.html"
+        if out is not None:
+            self._draw(found.pixels[order], Path(out))
+            remark = (
+                f"From left to right in {os.fspath(out)}: the image, as it would be if it were "
+                "normal, and where they differ."
+            )
+        p = scores.p_value
+        rows: list[dict[str, Any]] = [
+            {
+                "file": scores.names[place],
+                "anomaly_score": float(scores.anomaly_score[place]),
+                "p_value": None if p is None else float(p[place]),
+                "is_anomaly": bool(scores.is_anomaly[place]),
+            }
+            for place in order
+        ]
+        names = [f"{rank:>4}  {row['file']}" for rank, row in enumerate(rows, 1)]
+        return MostAnomalous(len(found), names, rows, remark, _pairs(scores.skipped))
+
+    def _draw(self, pixels: NDArray[Any], out: Path) -> None:
+        from aloof.models.images.panels import explained, joined, png
+
+        rows = explained(pixels, self.explain(pixels))
+        try:
+            out.write_bytes(png(joined(rows, max(1, 192 // max(self.shape[1:])))))
+        except OSError as error:
+            raise ImageError(f"{out} cannot be written: {error.strerror or error}.") from error
+
+    def evaluate(self, data: Any, **labels: Unpack[LabelOptions]) -> Evaluation:
+        """Return how well scores and decisions agree with labels.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array. Images without a label
+            have no say.
+        **labels
+            Where labels come from; see `ImageLabels`.
+        """
+        wanted = ImageLabels(**labels)
+        if not wanted.given:
+            raise LabelError(
+                "Say which images are anomalies: the folders of both kinds (--normal good "
+                "--anomaly bad), or a table (--labels FILE)."
+            )
+        found = self.read(data)
+        return self._evaluation(self._labels(found, wanted), self.anomaly_score(found))
+
+    def calibrate(self, data: Any, **labels: Unpack[LabelOptions]) -> ImageModel:
+        """Learn which scores normal images have from images that were not trained on.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array.
+        **labels
+            Where labels come from, if there are any; see `ImageLabels`. Images labelled as
+            anomalies are left out.
+
+        Returns
+        -------
+        The model. The rule of its threshold stays; the level is that of these images.
+        """
+        wanted = ImageLabels(**labels)
+        found = self.read(data)
+        given = self._labels(found, wanted)
+        call = made_by(self.calibrate, found.name, vars(wanted))
+        return self._calibrated(given, self.anomaly_score(found), call)
+
+    def report(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        top: int = 20,
+        title: str = "Anomaly report",
+        force: bool = False,
+        **labels: Unpack[LabelOptions],
+    ) -> None:
+        """Write what the model finds among images into one HTML file.
+
+        The file holds its pictures and loads nothing from elsewhere.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array.
+        out
+            The file to be.
+        top
+            How many of the most anomalous images to explain.
+        title
+            The heading.
+        force
+            Whether a file that is there may be replaced.
+        **labels
+            Where labels to compare with come from, if there are any; see `ImageLabels`.
+        """
+        from aloof.models.images.page import write_image_page
+
+        wanted = ImageLabels(**labels)
+        write_image_page(self, data, out, wanted, top=top, force=force, title=title)
+
+    def reconstruct(self, data: Any) -> NDArray[np.float64]:
+        """Return the mean of the members' reconstructions, with pixels in [0, 1]."""
+        return self.detector.reconstruct(self.read(data).pixels)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the model is and what it was made from, as JSON can hold it."""
+        return {**super().describe(), "shape": list(self.shape)}
+
+    @property
+    def size_in_words(self) -> str:
+        """How large the images are, and whether they are grey."""
+        channels, height, width = self.shape
+        return f"{width} x {height} pixels, {'grey' if channels == 1 else 'in colour'}"
+
+    def _origin(self) -> list[tuple[str, str]]:
+        training = self.training
+        skipped = training["n_skipped"]
+        rest = f", {count(skipped, 'file')} skipped" if skipped else ""
+        images = count(training["n_images"], "image")
+        return [
+            ("Trained on", f"{training['source'] or 'images in memory'}: {images}{rest}"),
+            (
+                "Labels",
+                f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
+                f"{training['n_labelled_normal']:,} normal, "
+                f"{training['n_unlabelled']:,} without a label (taken as normal)",
+            ),
+        ]
+
+    def _own_facts(self) -> list[tuple[str, str]]:
+        filters = " - ".join(map(str, self.detector.filters or ()))
+        words = f"filters {filters}, {self.detector.latent_dim} latent dimensions"
+        return [
+            ("Images", f"{self.size_in_words}; others are resized to that"),
+            ("Networks", words),
+        ]
+
+    def _state(self) -> dict[str, Any]:
+        return {"training": self.training}
+
+    @classmethod
+    def _schema(cls) -> type[Section]:
+        from aloof.models.images.manifest import ImageManifest
+
+        return ImageManifest
+
+    @classmethod
+    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
+        if len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
+            raise ValueError("the detector is one of rows, not of images")
+        return super()._read_state(state, detector)
+
+    def _labels(self, found: ImageSet, wanted: ImageLabels) -> NDArray[np.int64]:
+        labels, remarks = wanted.of(found)
+        for words in remarks:
+            warnings.warn(words, ImageWarning, stacklevel=3)
+        return labels
+
+
+def _pairs(skipped: Sequence[Skipped]) -> tuple[tuple[str, str], ...]:
+    return tuple((each.name, each.reason) for each in skipped)

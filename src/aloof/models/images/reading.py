@@ -1,0 +1,281 @@
+"""Many image files as one array of bytes, in memory or, where there are too many, on disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.exceptions import ImageError
+from aloof.models import Progress
+from aloof.models.images.decoding import Channels, Look, decode, look, pillow, strict_pillow
+from aloof.models.images.folders import Collection, Reader, Skipped, open_images
+
+__all__ = [
+    "LARGEST_SIDE",
+    "ImageSet",
+    "Size",
+    "Source",
+    "images_in_memory",
+    "read_images",
+    "take",
+]
+
+# Without a size, no image is made larger than this.
+LARGEST_SIDE = 128
+
+_BUDGET = 2 * 2**30
+_BLOCK = 64  # images that a thread takes at once, and between two reports
+
+Size = int | tuple[int, int]
+_File = tuple[int, Reader, str]  # the number of its source, what opens it, its name
+
+
+Source = Collection | str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Images of one size.
+
+    Attributes
+    ----------
+    pixels
+        ``(n, channels, height, width)``, bytes.
+    names
+        Of the files.
+    folders
+        The name of the folder that each one is in; "" where it is in none.
+    origins
+        Which source each one is from, where several were read.
+    skipped
+        Files that were left out, and why.
+    paths
+        The sources; empty where the images were in memory.
+    """
+
+    pixels: NDArray[np.uint8] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
+    folders: tuple[str, ...] = field(repr=False)
+    origins: NDArray[np.int64] = field(repr=False)
+    skipped: tuple[Skipped, ...]
+    paths: tuple[Path, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def name(self) -> str | None:
+        """Of the sources, as they were written; None: they were in memory."""
+        return ", ".join(map(str, self.paths)) or None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one image: channels, height, width."""
+        return self.pixels.shape[1:]
+
+
+def read_images(
+    source: Source | Sequence[Source],
+    *,
+    size: Size | None = None,
+    channels: Channels | None = None,
+    workers: int | None = None,
+    memory_budget: int = _BUDGET,
+    progress: Progress | None = None,
+) -> ImageSet:
+    """Read images and bring them to one size.
+
+    A file that cannot be read is left out, with the reason.
+
+    Parameters
+    ----------
+    source
+        What `open_images` takes or returns, or several of them.
+    size
+        Height and width, or one number for both: images are resized to just that, whatever
+        their proportions. None: the size that most of them have, made smaller where its
+        longer side is above 128.
+    channels
+        1 for grey, 3 for red, green and blue. None: 1 if all are grey.
+    workers
+        How many threads decode. None: one for each processor, at most 8.
+    memory_budget
+        Bytes: where the pixels take more, they are kept in a temporary file that is mapped
+        into memory and gone with the array.
+    progress
+        Called now and then with how many images were read, and how many there are.
+    """
+    _check_options(size, channels)
+    pillow()
+    sources = [source] if isinstance(source, Collection | str | os.PathLike) else source
+    collections = [
+        each if isinstance(each, Collection) else open_images(each) for each in sources
+    ]
+    for collection in collections:
+        if not len(collection):
+            raise ImageError(_nothing(collection, collection.skipped))
+    n_threads = min(8, os.cpu_count() or 1) if workers is None else workers
+    with ExitStack() as stack:
+        stack.enter_context(strict_pillow())
+        readers = [stack.enter_context(collection.opened()) for collection in collections]
+        pool = stack.enter_context(ThreadPoolExecutor(n_threads))
+        files = [
+            (number, reader, name)
+            for number, reader in enumerate(readers)
+            for name in collections[number].names
+        ]
+        if size is None or channels is None:
+            size, channels = _usual(list(pool.map(_look, files)), size, channels)
+        shape = (channels, *((size, size) if isinstance(size, int) else size))
+        pixels = _allocated((len(files), *shape), memory_budget)
+        reasons: list[str | None] = []
+        for block in pool.map(partial(_store, pixels, files), range(0, len(files), _BLOCK)):
+            reasons += block
+            if progress is not None:
+                progress(len(reasons), len(files))
+    good = [place for place, reason in enumerate(reasons) if reason is None]
+    skipped = [
+        Skipped(files[place][2], reason)
+        for place, reason in enumerate(reasons)
+        if reason is not None
+    ]
+    origins = np.array([files[place][0] for place in good], np.int64)
+    for number, collection in enumerate(collections):
+        if number not in origins:
+            raise ImageError(_nothing(collection, (*collection.skipped, *skipped)))
+        skipped += collection.skipped
+    names = tuple(files[place][2] for place in good)
+    return ImageSet(
+        _closed_up(pixels, good),
+        names,
+        tuple(PurePosixPath(name).parent.name for name in names),
+        origins,
+        tuple(sorted(skipped, key=lambda each: each.name)),
+        tuple(collection.path for collection in collections),
+    )
+
+
+def images_in_memory(*arrays: NDArray[Any]) -> ImageSet:
+    """Return arrays of images ``(n, channels, height, width)`` as a set; they are numbered.
+
+    Parameters
+    ----------
+    *arrays
+        Bytes, or numbers in [0, 1]: one source each.
+    """
+    for array in arrays:
+        if array.ndim != 4 or array.shape[1] not in (1, 3):
+            raise ImageError(
+                "An array of images has the shape (n, channels, height, width) with 1 or 3 "
+                f"channels; got {array.shape}."
+            )
+        if not len(array):
+            raise ImageError("There is no image in an array of images.")
+        floats = array.dtype != np.uint8
+        if floats and not (np.issubdtype(array.dtype, np.floating) and _in_range(array)):
+            raise ImageError("An array of images holds bytes, or numbers from 0 to 1.")
+    if len({(array.shape[1:], array.dtype) for array in arrays}) > 1:
+        raise ImageError("Arrays of images must be of one shape and of one type.")
+    pixels = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
+    origins = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
+    names = tuple(map(str, range(len(pixels))))
+    return ImageSet(pixels, names, ("",) * len(pixels), origins, ())
+
+
+def _in_range(array: NDArray[Any]) -> bool:
+    return bool(array.min() >= 0 and array.max() <= 1)
+
+
+def take(pixels: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return some of the images, on disk where they are on disk."""
+    if not isinstance(pixels, np.memmap):
+        return pixels[rows]
+    taken = _allocated((len(rows), *pixels.shape[1:]), budget=0)
+    for start in range(0, len(rows), _BLOCK):
+        taken[start : start + _BLOCK] = pixels[rows[start : start + _BLOCK]]
+    return taken
+
+
+def _check_options(size: Size | None, channels: int | None) -> None:
+    sides = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+    if any(isinstance(side, bool) or not 1 <= side <= 4096 for side in sides) or (
+        size is not None and len(sides) not in (1, 2)
+    ):
+        raise ImageError(f"The size must be from 1 to 4,096 pixels a side; got {size!r}.")
+    if channels not in (None, 1, 3):
+        raise ImageError(f"Images have 1 channel (grey) or 3 (colours); got {channels!r}.")
+
+
+def _nothing(collection: Collection, skipped: Sequence[Skipped]) -> str:
+    if not skipped:
+        return f"There is no image in {collection.path}."
+    rest = f" (and {len(skipped) - 1:,} more files)" if len(skipped) > 1 else ""
+    return f"There is no image in {collection.path} that can be read: {skipped[0]}{rest}."
+
+
+def _look(file: _File) -> Look | None:
+    _, reader, name = file
+    try:
+        with reader(name) as opened:
+            return look(opened)
+    except ImageError:  # `decode` will say what is wrong
+        return None
+
+
+def _usual(
+    looks: Sequence[Look | None], size: Size | None, channels: Channels | None
+) -> tuple[Size, Channels]:
+    """Return the size that most images have, and whether any has colours."""
+    known = [each for each in looks if each is not None]
+    if size is None:
+        sizes = Counter(each.size for each in known)
+        # Of sizes that are equally common the largest, so that the order does not matter.
+        height, width = max(sizes, key=lambda each: (sizes[each], each), default=(1, 1))
+        shrink = min(1.0, LARGEST_SIDE / max(height, width))
+        size = max(1, round(height * shrink)), max(1, round(width * shrink))
+    if channels is None:
+        channels = 1 if all(each.grey for each in known) else 3
+    return size, channels
+
+
+def _allocated(shape: tuple[int, ...], budget: int) -> NDArray[np.uint8]:
+    if prod(shape) <= budget:
+        return np.empty(shape, np.uint8)
+    with tempfile.TemporaryFile(prefix="aloof-") as file:  # has no name; gone with the map
+        return np.memmap(file, np.uint8, "w+", shape=shape)
+
+
+def _store(pixels: NDArray[np.uint8], files: Sequence[_File], start: int) -> list[str | None]:
+    """Put a block of images in their places; for each return why that is impossible."""
+    reasons: list[str | None] = []
+    _, depth, height, width = pixels.shape
+    for place, (_, reader, name) in enumerate(files[start : start + _BLOCK], start):
+        try:
+            with reader(name) as file:
+                content = file.read()
+            pixels[place] = decode(content, (height, width), 1 if depth == 1 else 3)
+            reasons.append(None)
+        except ImageError as error:
+            reasons.append(str(error))
+    return reasons
+
+
+def _closed_up(pixels: NDArray[np.uint8], good: Sequence[int]) -> NDArray[np.uint8]:
+    """Move the good images to the front, in place, and leave out the rest."""
+    if len(good) < len(pixels):
+        for start in range(0, len(good), _BLOCK):
+            block = good[start : start + _BLOCK]
+            pixels[start : start + len(block)] = pixels[block]
+    return pixels[: len(good)]

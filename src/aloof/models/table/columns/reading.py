@@ -1,0 +1,271 @@
+"""Arrow arrays of any type as floats, text or seconds, each value by itself.
+
+Whether and how a value is read never depends on its neighbours: where a whole array is cast at
+once, the slower path that is taken when the cast fails reads every value the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from aloof.exceptions import TableError
+from aloof.models.table.words import listed
+
+__all__ = [
+    "MISSING_WORDS",
+    "Reading",
+    "is_temporal",
+    "is_text",
+    "one_array",
+    "read_numbers",
+    "read_seconds",
+    "read_text",
+    "unwrapped",
+]
+
+# Text that stands for "nothing here" in a column of numbers or times. In a column of
+# categories only empty text is missing: there "NA" may be Namibia.
+MISSING_WORDS = (
+    *("", "-", "--", "?", ".", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "nil"),
+    *("none", "null", "missing", "unknown"),
+)
+# What Arrow's cast to float64 takes, so that both paths agree.
+_NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan(\([a-z0-9_]*\))?)$"
+_DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+_CLOCK = r"([ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?)?"
+_ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
+# Text is taken for numbers or times if this share of it can be read as such.
+_MOSTLY = 0.9
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Values that were read, and those that could not be.
+
+    Attributes
+    ----------
+    values
+        float64; NaN where a value is missing or cannot be read.
+    unreadable
+        The text that cannot be read, or None.
+    """
+
+    values: NDArray[np.float64]
+    unreadable: pa.Array | None = None
+
+    @property
+    def is_most(self) -> bool:
+        """Whether nearly all that is there could be read."""
+        read = int((~np.isnan(self.values)).sum())
+        unread = 0 if self.unreadable is None else len(self.unreadable)
+        return read > 0 and read >= _MOSTLY * (read + unread)
+
+    def remarks(self, name: str, what: str) -> tuple[str, ...]:
+        """Return words about values of a column that could not be read as what it holds."""
+        if self.unreadable is None:
+            return ()
+        return (
+            f"Column {name!r} holds {len(self.unreadable):,} values that cannot be read as "
+            f"{what} ({listed(self.unreadable)}); they count as missing.",
+        )
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):  # what no single array can hold, or no chunk
+        return (
+            pa.concat_arrays(combined.chunks)
+            if combined.num_chunks
+            else pa.array([], combined.type)
+        )
+    return combined
+
+
+def unwrapped(name: str, array: pa.Array) -> pa.Array:
+    """Return `array` without extension, run-end or view types; refuse what holds no values."""
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return unwrapped(name, array.storage)
+    if pt.is_run_end_encoded(kind):
+        return unwrapped(name, pc.run_end_decode(array))
+    if pt.is_string_view(kind) or pt.is_large_string(kind):
+        return array.cast(pa.string())
+    if pt.is_dictionary(kind):
+        unwrapped(name, array.dictionary)
+        return array
+    if pt.is_nested(kind) or pt.is_interval(kind) or _is_binary(kind):
+        raise TableError(
+            f"Column {name!r} holds values of type {kind}, which cannot be read. Drop it, or "
+            "turn it into columns of numbers, text or times."
+        )
+    return array
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether values of this type are text."""
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def is_temporal(kind: pa.DataType) -> bool:
+    """Say whether values of this type are points in time, or times of day."""
+    return bool(pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_time(kind))
+
+
+def read_numbers(name: str, array: pa.Array) -> Reading:
+    """Read numbers, or text that holds numbers; a duration counts in seconds."""
+    array = _decoded(name, array)
+    kind = array.type
+    if is_text(kind):
+        return _numbers_from_text(array)
+    if pt.is_duration(kind):
+        return Reading(_floats(array.cast(pa.int64())) * _SECONDS[kind.unit])
+    if is_temporal(kind):
+        raise _changed(name, "numbers", kind)
+    return Reading(_floats(array))
+
+
+def read_seconds(
+    name: str, array: pa.Array, zone: str | None, layout: str | None = None
+) -> Reading:
+    """Read times as seconds of wall time in `zone` since 1970, or since midnight."""
+    array = _decoded(name, array)
+    kind = array.type
+    if is_text(kind):
+        return _seconds_from_text(array, zone, layout)
+    if pt.is_null(kind):
+        return Reading(np.full(len(array), np.nan))
+    if pt.is_timestamp(kind):
+        factor = _SECONDS[kind.unit]
+        return Reading(_floats(_wall_time(array, zone).cast(pa.int64())) * factor)
+    if pt.is_date32(kind):
+        return Reading(_floats(array.cast(pa.int32())) * 86_400.0)
+    if pt.is_date64(kind):
+        return Reading(_floats(array.cast(pa.int64())) * 1e-3)
+    if pt.is_time(kind):
+        integer = pa.int32() if pt.is_time32(kind) else pa.int64()
+        return Reading(_floats(array.cast(integer)) * _SECONDS[kind.unit])
+    raise _changed(name, "times", kind)
+
+
+def read_text(name: str, array: pa.Array) -> pa.Array:
+    """Read anything as text; empty text is missing, and 12.0 is 12."""
+    array = _decoded(name, array)
+    kind = array.type
+    if pt.is_null(kind):
+        return array.cast(pa.string())
+    if pt.is_floating(kind):
+        values = array.cast(pa.float64())
+        array = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    if pt.is_duration(kind):
+        array = array.cast(pa.int64())
+    text = array if pt.is_string(array.type) else array.cast(pa.string())
+    empty = pc.equal(pc.utf8_trim_whitespace(text), "")
+    return pc.if_else(empty, pa.scalar(None, pa.string()), text)
+
+
+def _decoded(name: str, array: pa.Array) -> pa.Array:
+    array = unwrapped(name, array)
+    if pt.is_dictionary(array.type):
+        return unwrapped(name, array.dictionary_decode())
+    return array
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_fixed_size_binary(kind)
+        or pt.is_binary_view(kind)
+    )
+
+
+def _changed(name: str, was: str, kind: pa.DataType) -> TableError:
+    return TableError(
+        f"Column {name!r} was read as {was} in training and has the type {kind} now. Give it "
+        "the type it had, or fit again."
+    )
+
+
+def _floats(array: pa.Array) -> NDArray[np.float64]:
+    # Unsafe, because a long integer may lose its last digits.
+    values: NDArray[np.float64] = array.cast(pa.float64(), safe=False).to_numpy(
+        zero_copy_only=False
+    )
+    return values
+
+
+def _numbers_from_text(array: pa.Array) -> Reading:
+    try:
+        return Reading(_floats(array))
+    except pa.ArrowInvalid:
+        text = pc.utf8_trim_whitespace(array)
+    readable = pc.match_substring_regex(text, _NUMBER, ignore_case=True)
+    numbers = pc.if_else(readable, text, pa.scalar(None, pa.string()))
+    return Reading(_floats(numbers), _unreadable(array, text, readable))
+
+
+def _unreadable(array: pa.Array, text: pa.Array, readable: pa.Array) -> pa.Array | None:
+    known = pc.is_in(pc.utf8_lower(text), value_set=pa.array(MISSING_WORDS))
+    bad = array.filter(pc.invert(pc.or_(pc.fill_null(readable, True), known))).drop_null()
+    return bad if len(bad) else None
+
+
+def _wall_time(array: pa.Array, zone: str | None) -> pa.Array:
+    if array.type.tz is None:
+        return array
+    try:
+        there = array.cast(pa.timestamp(array.type.unit, zone or "UTC"))
+        return pc.local_timestamp(there)
+    except pa.ArrowInvalid as error:
+        raise TableError(f"The time zone {zone!r} is not known here: {error}.") from error
+
+
+def _seconds_from_text(array: pa.Array, zone: str | None, layout: str | None) -> Reading:
+    text = pc.utf8_trim_whitespace(array)
+    if layout is not None:
+        times = pc.strptime(text, format=layout, unit="s", error_is_null=True)
+        return Reading(
+            _floats(times.cast(pa.int64())), _unreadable(array, text, pc.is_valid(times))
+        )
+    naive = pc.match_substring_regex(text, _DATE + _CLOCK + "$")
+    aware = pc.match_substring_regex(text, _DATE + _CLOCK + _ZONE)
+    nothing = pa.scalar(None, pa.string())
+    values = _seconds(_parsed(pc.if_else(naive, text, nothing), pa.timestamp("us")))
+    if pc.any(aware).as_py():
+        instants = _parsed(pc.if_else(aware, text, nothing), pa.timestamp("us", "UTC"))
+        local = _seconds(_wall_time(instants, zone))
+        values = np.where(np.isnan(values), local, values)
+    return Reading(values, _unreadable(array, text, pa.array(~np.isnan(values))))
+
+
+def _seconds(times: pa.Array) -> NDArray[np.float64]:
+    return _floats(times.cast(pa.int64())) * 1e-6
+
+
+def _parsed(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:  # the 30th of February: one by one
+        distinct = pc.unique(text)
+        times = pa.array([_one_time(value, kind) for value in distinct], kind)
+        return times.take(pc.index_in(text, value_set=distinct, skip_nulls=False))
+
+
+def _one_time(value: Any, kind: pa.DataType) -> Any:
+    try:
+        return value.cast(kind).as_py()
+    except pa.ArrowInvalid:
+        return None

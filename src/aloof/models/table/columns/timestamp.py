@@ -1,0 +1,335 @@
+"""Columns of dates, points in time and times of day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from numpy.typing import NDArray
+from pydantic import Field
+
+from aloof.models.table.columns.base import (
+    NEVER,
+    RARE,
+    Choice,
+    Column,
+    Note,
+    Positive,
+    Share,
+    Values,
+    flag_weight,
+)
+from aloof.models.table.columns.reading import Reading, is_temporal, read_seconds
+from aloof.models.table.words import against, missing_words
+
+__all__ = ["Cycle", "TimestampColumn"]
+
+_DAY = 86_400.0
+# Time goes on: so much later or earlier than in training, or the length of the training
+# period if it is longer, is no reason to stand out.
+_FREE = 366 * _DAY
+# Beyond, datetime64[s] has no calendar.
+_FARTHEST = 2.0**56
+# Layouts of dates other than ISO 8601 that mean one day only. 01/02/2024 means two.
+_LAYOUTS = tuple(
+    date + clock for date in ("%d.%m.%Y", "%Y/%m/%d") for clock in ("", " %H:%M", " %H:%M:%S")
+)
+# Standard deviations in a period: more than there can be in any training data.
+_LONGEST = 1e9
+_OnCircle = Annotated[float, Field(ge=-1 - 1e-9, le=1 + 1e-9)]
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A point on a circle: mean of its sine and cosine in training, and their weight."""
+
+    __pydantic_config__ = Column.__pydantic_config__
+
+    sine: _OnCircle
+    cosine: _OnCircle
+    weight: Annotated[float, Field(gt=0, le=RARE)]
+
+    @classmethod
+    def fit(cls, phase: NDArray[np.float64], share: float) -> Cycle:
+        """Learn from phases of 0 to 1; `share` is the variance the circle gets."""
+        sine, cosine = np.sin(2 * np.pi * phase), np.cos(2 * np.pi * phase)
+        spread = float(np.sqrt(sine.var() + cosine.var()))
+        weight = min(1 / spread, RARE) if spread > 0 else RARE
+        return cls(float(sine.mean()), float(cosine.mean()), weight * float(np.sqrt(share)))
+
+    def encode(self, phase: NDArray[np.float64], out: NDArray[np.float32]) -> None:
+        """Write weighted sine and cosine into two columns."""
+        angle = 2 * np.pi * phase
+        out[:, 0] = (np.sin(angle) - self.sine) * self.weight
+        out[:, 1] = (np.cos(angle) - self.cosine) * self.weight
+
+    def decode(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the phases that two columns stand for."""
+        sine = features[:, 0] / self.weight + self.sine
+        cosine = features[:, 1] / self.weight + self.cosine
+        phase: NDArray[np.float64] = np.arctan2(sine, cosine) / (2 * np.pi) % 1
+        return phase
+
+
+@dataclass(frozen=True)
+class TimestampColumn(Column):
+    """Position in the training period, time of day and day of the week.
+
+    Times are wall times: those with a time zone are taken to the zone of the training rows.
+    Before and after the training period the position stays where the period ends, for a
+    year or as long as the period; what is farther off stands out as never seen.
+
+    Attributes
+    ----------
+    name
+        The name in the table.
+    low, high
+        Seconds of wall time since 1970 of the earliest and latest training row; since
+        midnight for times of day.
+    centre, scale
+        Mean and standard deviation of the seconds.
+    day, week
+        Where time of day and day of the week matter.
+    position
+        Whether there is a position: not for times of day.
+    zone
+        The time zone of the training rows, or None.
+    layout
+        How text is to be read, as in `time.strptime`; None: ISO 8601.
+    missing_share
+        Share of the training rows.
+    """
+
+    kinds = ("timestamp",)
+
+    name: str
+    low: float
+    high: float
+    centre: float
+    scale: Positive
+    day: Cycle | None
+    week: Cycle | None
+    position: bool
+    zone: str | None
+    layout: str | None
+    missing_share: Share
+
+    @classmethod
+    def claim(cls, values: Values) -> Choice | None:
+        """Take times, and text that is mostly times in one layout."""
+        name, found = values.name, _times(values)
+        if found is None:
+            return None
+        layout, times = found
+        there = times.values[np.isfinite(times.values)]
+        if len(there) == 0 or np.ptp(there) == 0:
+            words = (
+                f"Column {name!r} is one time in all training rows and is left out: any later "
+                "row would stand out."
+            )
+            return Choice(None, "is always the same time", (words,))
+        column = cls.fit(name, times.values, kind=values.type, layout=layout)
+        return Choice(column, warnings=times.remarks(name, "times"))
+
+    @classmethod
+    def fit(
+        cls,
+        name: str,
+        seconds: NDArray[np.float64],
+        *,
+        kind: pa.DataType,
+        layout: str | None = None,
+    ) -> TimestampColumn:
+        """Learn from seconds of which at least two differ; `kind` is the type they came in."""
+        there = seconds[np.isfinite(seconds)]
+        position = not pt.is_time(kind)
+        times = bool((there % _DAY != 0).any())
+        days = position and len(np.unique(_weekday(there))) > 1
+        share = 1 / (position + times + days)
+        return cls(
+            name=name,
+            low=float(there.min()),
+            high=float(there.max()),
+            centre=float(there.mean()),
+            scale=float(there.std() / np.sqrt(share)),
+            day=Cycle.fit(there % _DAY / _DAY, share) if times or not position else None,
+            week=Cycle.fit(_weekday(there) / 7, share) if days else None,
+            position=position,
+            zone=_zone(kind),
+            layout=layout,
+            missing_share=float(np.isnan(seconds).mean()),
+        )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What each feature stands for."""
+        names: list[str] = ["position"] if self.position else []
+        names += ["time of day (sine)", "time of day (cosine)"] if self.day else []
+        names += ["weekday (sine)", "weekday (cosine)"] if self.week else []
+        return (*names, "missing") if self.missing_share else tuple(names)
+
+    def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
+        """Write position, circles and the flag into `out`."""
+        reading = self._read(array)
+        if reading.unreadable is not None:
+            note(reading.unreadable, "times")
+        seconds = reading.values
+        missing = np.isnan(seconds)
+        filled = np.where(missing, self.centre, seconds)
+        at = 0
+        if self.position:
+            out[:, 0] = self._position(filled)
+            at = 1
+        if self.day:
+            self.day.encode(filled % _DAY / _DAY, out[:, at : at + 2])
+            at += 2
+        if self.week:
+            self.week.encode(_weekday(filled) / 7, out[:, at : at + 2])
+            at += 2
+        out[missing] = 0
+        if self.missing_share:
+            out[:, at] = missing * flag_weight(self.missing_share)
+        else:
+            out[missing, 0] = NEVER
+
+    def read(self, array: pa.Array) -> NDArray[Any]:
+        """Return datetime64[s], or timedelta64[s] for times of day."""
+        return self._stamped(self._read(array).values)
+
+    def decode(self, features: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the times that features stand for, within the training period."""
+        seconds = np.zeros(len(features))
+        at = 0
+        if self.position:
+            at = 1
+            seconds = np.clip(features[:, 0] * self.scale + self.centre, self.low, self.high)
+        if self.day:
+            clock = np.floor(self.day.decode(features[:, at : at + 2]) * _DAY)
+            seconds = np.floor(seconds / _DAY) * _DAY + clock
+        return self._stamped(np.where(self.expects_none(features), np.nan, seconds))
+
+    def reasons(
+        self,
+        values: NDArray[Any],
+        expected: NDArray[Any],
+        contributions: NDArray[np.float64],
+        features: NDArray[np.float64],
+    ) -> list[str]:
+        """Say which side of each time stands out most: the day, the hour or the weekday."""
+        sides = self._sides(contributions)
+        weekdays = self._expected_weekdays(features)
+        rows = zip(values, expected, sides, weekdays, strict=True)
+        return [f"`{self.name}` {self._reason(*row)}" for row in rows]
+
+    def summary(self) -> str:
+        """Say the first day and the last."""
+        if not self.position:
+            return "times of day"
+        low, high = self._period()
+        return f"{_day(low)} to {_day(high)}"
+
+    def check(self) -> None:
+        """Raise where there is no feature, or the period is none."""
+        if not (self.position or self.day):
+            raise ValueError("there must be a position or a day")
+        span = self.high - self.low
+        if not self.low - span <= self.centre <= self.high + span:  # the mean may be rounded
+            raise ValueError("centre must be between low and high")
+        if span > _LONGEST * self.scale:
+            raise ValueError("scale is too small for the time from low to high")
+        if self.layout not in (None, *_LAYOUTS):
+            raise ValueError(f"there is no layout {self.layout!r}")
+
+    def _reason(self, value: Any, expected: Any, side: str, weekday: str) -> str:
+        if np.isnat(value):
+            return missing_words(self.missing_share)
+        if side == "time of day":
+            there, wanted = (str(at.astype("datetime64[s]"))[11:16] for at in (value, expected))
+            return against(f"at {there}", f"about {wanted}", same=there == wanted)
+        if side == "weekday":
+            there = _DAYS[int((value.astype("datetime64[D]").astype(np.int64) + 3) % 7)]
+            return against(f"on a {there}", weekday, same=there == weekday)
+        if side == "missing":
+            return against(_stamp(value), None)
+        low, high = self._period()
+        if not low <= value <= high:
+            return f"{_stamp(value)}, outside of training ({_day(low)} to {_day(high)})"
+        there, wanted = _day(value), _day(expected)
+        return against(there, f"about {wanted}", same=there == wanted)
+
+    def _sides(self, contributions: NDArray[np.float64]) -> list[str]:
+        """Return for each row which side of a time stands out most."""
+        sides = [name.partition(" (")[0] for name in self.features]
+        distinct = list(dict.fromkeys(sides))
+        sums = np.stack(
+            [contributions[:, [s == side for s in sides]].sum(axis=1) for side in distinct],
+            axis=1,
+        )
+        return [distinct[i] for i in sums.argmax(axis=1)]
+
+    def _expected_weekdays(self, features: NDArray[np.float64]) -> list[str]:
+        if self.week is None:
+            return [""] * len(features)
+        at = self.features.index("weekday (sine)")
+        phase = self.week.decode(features[:, at : at + 2])
+        return [_DAYS[int(day)] for day in np.rint(7 * phase) % 7]
+
+    def _period(self) -> NDArray[Any]:
+        return self._stamped(np.array([self.low, self.high]))
+
+    def _read(self, array: pa.Array) -> Reading:
+        return read_seconds(self.name, array, self.zone, self.layout)
+
+    def _position(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        free = max(self.high - self.low, _FREE)
+        position = (np.clip(seconds, self.low, self.high) - self.centre) / self.scale
+        position[seconds < self.low - free] = -NEVER
+        position[seconds > self.high + free] = NEVER
+        return np.asarray(position)
+
+    def _stamped(self, seconds: NDArray[np.float64]) -> NDArray[Any]:
+        unit = "datetime64[s]" if self.position else "timedelta64[s]"
+        there = np.isfinite(seconds)
+        whole = np.clip(np.where(there, seconds, 0.0), -_FARTHEST, _FARTHEST)
+        stamps: NDArray[Any] = np.floor(whole).astype(np.int64).astype(unit)
+        stamps[~there] = "NaT"
+        return stamps
+
+
+def _times(values: Values) -> tuple[str | None, Reading] | None:
+    """Return the layout and the times, if that is what the values are."""
+
+    def read(layout: str | None) -> Reading:
+        return read_seconds(values.name, values.array, _zone(values.type), layout)
+
+    if values.kind is not None:
+        return None, read(None)
+    if is_temporal(values.type):
+        return (None, read(None)) if values.array.null_count < len(values.array) else None
+    if values.is_text and values.n_distinct > 1:
+        for layout in (None, *_LAYOUTS):
+            if (times := read(layout)).is_most:
+                return layout, times
+    return None
+
+
+def _zone(kind: pa.DataType) -> str | None:
+    return kind.tz if pt.is_timestamp(kind) else None
+
+
+def _day(time: Any) -> str:
+    return str(time.astype("datetime64[D]"))
+
+
+def _stamp(time: Any) -> str:
+    return str(time.astype("datetime64[s]"))[:16].replace("T", " ")
+
+
+def _weekday(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 0 for Monday to 6; the first day of 1970 was a Thursday."""
+    weekday: NDArray[np.float64] = (np.floor(seconds / _DAY) + 3) % 7
+    return weekday

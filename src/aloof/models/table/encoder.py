@@ -1,0 +1,351 @@
+"""From a table of anything to an array of finite numbers, and back to values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+
+from aloof.exceptions import ModelError, TableError, TableWarning
+from aloof.labels import ANOMALY
+from aloof.models.table.columns import (
+    Column,
+    choose_column,
+    column_from_state,
+    from_json,
+    one_array,
+)
+from aloof.models.table.frames import to_table
+from aloof.models.table.words import listed
+from aloof.suggestion import closest
+from aloof.text import DEFAULT_EMBEDDER
+
+__all__ = ["Feature", "TableEncoder"]
+
+# Rows encoded at a time: they stay in the processor's cache.
+_ROWS = 16_384
+# From so many values on, a column of which none can be read is another column.
+_ENOUGH_TO_REFUSE = 20
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One number of an encoded row.
+
+    Attributes
+    ----------
+    column
+        The column of the table it comes from.
+    name
+        What it says about it: "value", "missing", a category.
+    """
+
+    column: str
+    name: str
+
+
+@dataclass(frozen=True)
+class _State:
+    """What JSON holds of an encoder."""
+
+    __pydantic_config__ = Column.__pydantic_config__
+
+    columns: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    dropped: dict[str, str]
+    warnings: tuple[str, ...]
+    n_rows: Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """What was learned about the columns of a table; `fit` makes one.
+
+    A row is encoded by itself: the rows around it, their order and the order of the columns
+    play no part. The features of a column have a variance of about 1 taken together, and all
+    are multiplied by `gain`, so that a mean over features is a mean over columns. Encoded rows
+    need no further scaling.
+
+    Attributes
+    ----------
+    columns
+        The columns that are used, in the order of the table given to `fit`.
+    dropped
+        Those that are not, and why.
+    warnings
+        What the user should know about the table.
+    n_rows
+        How many rows were learned from.
+
+    Examples
+    --------
+    >>> table = {"age": [31.0, 44.0, None], "city": ["Oslo", "Bern", "Oslo"]}
+    >>> encoder = TableEncoder.fit(table)
+    >>> [(feature.column, feature.name) for feature in encoder.features][:3]
+    [('age', 'value'), ('age', 'missing'), ('city', 'Oslo')]
+    >>> encoder.transform(table).shape
+    (3, 5)
+    """
+
+    columns: tuple[Column, ...]
+    dropped: Mapping[str, str]
+    warnings: tuple[str, ...]
+    n_rows: int
+
+    @classmethod
+    def fit(
+        cls,
+        table: Any,
+        labels: ArrayLike | None = None,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        embedder: str = DEFAULT_EMBEDDER,
+    ) -> TableEncoder:
+        """Learn what the columns hold.
+
+        Parameters
+        ----------
+        table
+            A frame of any flavour, see `to_table`, without label and id.
+        labels
+            1, 0 and -1 for each row. Rows labelled 1, anomalies, take no part.
+        kinds
+            "number", "category", "boolean", "timestamp", "text" or a kind of your own for
+            columns where the values do not say it. Also keeps columns that would be left out:
+            ids and free text.
+        embedder
+            What makes vectors of text; see `aloof.text.load_embedder`.
+
+        Returns
+        -------
+        The encoder. It issues no warning: what there is to say is in its `warnings`.
+        """
+        whole = to_table(table)
+        kinds = dict(kinds or {})
+        for name in kinds:
+            if name not in whole.column_names:
+                raise TableError(
+                    f"There is no column {name!r}{closest(name, whole.column_names)}."
+                )
+        if whole.num_columns == 0:
+            raise TableError("The table has no columns to learn from.")
+        normal = whole if labels is None else _without_anomalies(whole, np.asarray(labels))
+        if normal.num_rows == 0:
+            raise TableError("The table has no rows to learn from.")
+        columns: list[Column] = []
+        dropped: dict[str, str] = {}
+        remarks: list[str] = []
+        for name in normal.column_names:
+            with _naming(name):
+                choice = choose_column(
+                    name, one_array(normal[name]), kinds.get(name), embedder=embedder
+                )
+            remarks += choice.warnings
+            if choice.column is None:
+                dropped[name] = choice.reason
+            else:
+                columns.append(choice.column)
+        if not columns:
+            reasons = "; ".join(f"{name!r} {reason}" for name, reason in dropped.items())
+            raise TableError(
+                f"No column is left to learn from: {reasons}. Say what a column is with kinds, "
+                "such as kinds={'code': 'category'} (--kind code=category)."
+            )
+        return cls(tuple(columns), dropped, tuple(remarks), normal.num_rows)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that are used."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """What each feature stands for."""
+        return tuple(Feature(c.name, name) for c in self.columns for name in c.features)
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a row becomes."""
+        return len(self.features)
+
+    @cached_property
+    def owners(self) -> NDArray[np.intp]:
+        """For each feature, the index of its column in `columns`."""
+        return np.repeat(np.arange(len(self.columns)), np.diff(self._ends, prepend=0))
+
+    @cached_property
+    def gain(self) -> float:
+        """What all features are multiplied by: a mean over them is then one over columns."""
+        varying = sum(column.varies for column in self.columns)
+        return float(np.sqrt(self.n_features / varying)) if varying else 1.0
+
+    def transform(
+        self, table: Any, *, warn: Callable[[TableWarning], None] | None = None
+    ) -> NDArray[np.float32]:
+        """Encode rows.
+
+        Parameters
+        ----------
+        table
+            A frame of any flavour with the columns of `fit`, in any order.
+        warn
+            Called with warnings about the table in place of `warnings.warn`. They are about
+            columns that were not there in `fit`, and about values that cannot be read, which
+            count as missing.
+
+        Returns
+        -------
+        Array ``(n, n_features)``, finite.
+        """
+        whole = to_table(table)
+        say = _issue if warn is None else warn
+        self._check_names(whole.column_names, say)
+        encoded = np.empty((whole.num_rows, self.n_features), np.float32)
+        bad = [_Unreadable(column.name) for column in self.columns]
+        for begin in range(0, whole.num_rows, _ROWS):
+            rows = whole.slice(begin, _ROWS)
+            blocks = self._by_column(encoded[begin : begin + _ROWS])
+            for column, out, unreadable in zip(self.columns, blocks, bad, strict=True):
+                array = one_array(rows[column.name])
+                unreadable.n_present += len(array) - array.null_count
+                with _naming(column.name):
+                    column.encode(array, out, unreadable.add)
+            encoded[begin : begin + _ROWS] *= np.float32(self.gain)
+        for unreadable in bad:
+            if words := unreadable.words():
+                say(TableWarning(words, unreadable.name))
+        return encoded
+
+    def sum_by_column(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Sum what belongs to features, ``(n, n_features)``, for each column."""
+        starts = [0, *self._ends[:-1]]
+        summed: NDArray[np.float64] = np.add.reduceat(
+            np.asarray(values, np.float64), starts, axis=1
+        )
+        return summed
+
+    def read(self, table: Any) -> dict[str, NDArray[Any]]:
+        """Return the values of each column as the encoder understands them.
+
+        Numbers are float64 with NaN for missing ones, durations in seconds. Categories and
+        constants are text or None. Times are datetime64[s], times of day timedelta64[s].
+        """
+        whole = to_table(table)
+        self._check_names(whole.column_names, lambda words: None)
+        return {c.name: c.read(one_array(whole[c.name])) for c in self.columns}
+
+    def decode(self, features: NDArray[np.floating]) -> dict[str, NDArray[Any]]:
+        """Return the values that encoded rows stand for, in the form of `read`.
+
+        Of a reconstruction that is what was expected: for a category, the most expected one.
+        """
+        blocks = self._by_column(np.asarray(features, np.float64) / self.gain)
+        return {c.name: c.decode(own) for c, own in zip(self.columns, blocks, strict=True)}
+
+    def state(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {
+            "columns": [column.state() for column in self.columns],
+            "dropped": dict(self.dropped),
+            "warnings": list(self.warnings),
+            "n_rows": self.n_rows,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> TableEncoder:
+        """Return the encoder whose `state` this is."""
+        try:
+            found = from_json(_State, state)
+        except ValueError as error:
+            raise ModelError(
+                f"The table encoder of the model cannot be read: {error}."
+            ) from error
+        columns = tuple(map(column_from_state, found.columns))
+        names = {column.name for column in columns}
+        if len(names) < len(columns) or names & {*found.dropped}:
+            raise ModelError(
+                "The table encoder of the model cannot be read: it has a column twice."
+            )
+        return cls(columns, found.dropped, found.warnings, found.n_rows)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        """Where the features of each column end."""
+        return np.cumsum([len(column.features) for column in self.columns])
+
+    def _by_column(self, features: NDArray[Any]) -> list[NDArray[Any]]:
+        return np.split(features, self._ends[:-1], axis=1)
+
+    def _check_names(self, given: Sequence[str], say: Callable[[TableWarning], None]) -> None:
+        missing = [name for name in self.names if name not in given]
+        extra = [name for name in given if name not in self.names and name not in self.dropped]
+        if missing:
+            first = missing[0]
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise TableError(
+                f"The table has no column {first!r}{more}, which the model was trained on"
+                f"{closest(first, extra or given)}. It has: {_some(given)}."
+            )
+        if extra:
+            words = f"Columns that the model was not trained on are not used: {_some(extra)}."
+            say(TableWarning(words, "columns"))
+
+
+class _Unreadable:
+    """Collects the values of a column that cannot be read."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.n_present, self.n_bad = name, 0, 0
+        self.what, self.first = "", pa.array([], pa.string())
+
+    def add(self, values: pa.Array, what: str) -> None:
+        if not self.n_bad:
+            self.first, self.what = values, what
+        self.n_bad += len(values)
+
+    def words(self) -> str:
+        if not self.n_bad:
+            return ""
+        if self.n_bad == self.n_present >= _ENOUGH_TO_REFUSE:
+            raise TableError(
+                f"Column {self.name!r} was read as {self.what} in training, and none of its "
+                f"{self.n_present:,} values can be read so now ({listed(self.first)}). Is it "
+                "the same column, written in the same way?"
+            )
+        return (
+            f"Column {self.name!r}: {self.n_bad:,} of {self.n_present:,} values cannot be read "
+            f"as {self.what} ({listed(self.first)}); they count as missing."
+        )
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise TableError(f"Column {name!r} cannot be read: {error}.") from error
+
+
+def _without_anomalies(table: pa.Table, labels: NDArray[Any]) -> pa.Table:
+    if labels.shape != (table.num_rows,):
+        raise TableError(
+            f"There must be one label for each of the {table.num_rows:,} rows; got "
+            f"{labels.shape}."
+        )
+    return table.filter(pa.array(labels != ANOMALY))
+
+
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=4)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

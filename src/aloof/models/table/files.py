@@ -1,0 +1,283 @@
+"""Files of tables as streams of batches, in bounded memory.
+
+CSV and TSV (also compressed), Parquet, Arrow IPC and lines of text; a file, a folder, a glob,
+or "-" for CSV on standard input. A CSV file holds text and is read as text: what a column means
+is the business of the encoder, so no value far down in a file can break the stream.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import get_args
+
+import pyarrow as pa
+
+from aloof.exceptions import TableError
+from aloof.models.table.delimited import Delimited
+from aloof.models.table.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
+from aloof.models.table.lines import TEXT, Lines
+from aloof.models.table.names import check_names
+from aloof.suggestion import closest
+
+__all__ = ["Source", "joined_table", "open_source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in files; `open_source` makes one.
+
+    Attributes
+    ----------
+    name
+        As the user wrote it.
+    paths
+        The files, in the order they are read; empty for standard input.
+    format
+        How to read one.
+    options
+        Of `open_source`, as far as they were given.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    format: Format
+    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def written(self) -> str:
+        """What `open_source` was given."""
+        return self.name if self.paths else "-"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, those of the first file."""
+        names = self.format.names(self.paths[0] if self.paths else None)
+        check_names(names)
+        return names
+
+    @cached_property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if the files say it without being read."""
+        counts = [self.format.n_rows(path) for path in self.paths]
+        known = [count for count in counts if count is not None]
+        return sum(known) if counts and len(known) == len(counts) else None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are free text, whatever they hold: the lines of a text file."""
+        return (TEXT,) if isinstance(self.format, Lines) else ()
+
+    @property
+    def n_bytes(self) -> int | None:
+        """How large the files are; None for standard input."""
+        return sum(path.stat().st_size for path in self.paths) if self.paths else None
+
+    def fingerprint(self) -> str | None:
+        """Return a text that changes when a file does; None for standard input."""
+        if not self.paths:
+            return None
+        digest = hashlib.sha256(repr(self.format).encode())
+        for path in self.paths:
+            info = path.stat()
+            digest.update(f"{path.resolve()}|{info.st_size}|{info.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, rows: int = 65_536, skip: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows in order.
+
+        Parameters
+        ----------
+        columns
+            Which columns to read; all by default.
+        rows
+            How many rows each batch has, but for the last one. Batches are the same however
+            the rows are spread over blocks and files.
+        skip
+            How many rows to leave out at the beginning.
+
+        Yields
+        ------
+        Batches. A table without rows is an error.
+        """
+        wanted = tuple(self.names if columns is None else columns)
+        read = 0
+        waiting: list[pa.RecordBatch] = []
+        n_waiting = 0
+        for batch in self._blocks(wanted, rows):
+            read += batch.num_rows
+            left = min(skip, batch.num_rows)
+            skip -= left
+            batch = batch.slice(left)
+            while n_waiting + batch.num_rows >= rows:
+                here = rows - n_waiting
+                yield _joined([*waiting, batch.slice(0, here)])
+                waiting, n_waiting, batch = [], 0, batch.slice(here)
+            if batch.num_rows:
+                waiting.append(batch)
+                n_waiting += batch.num_rows
+        if waiting:
+            yield _joined(waiting)
+        if not read:
+            raise TableError(
+                f"{self.name} has columns ({', '.join(self.names[:5])}) but no rows."
+            )
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all rows."""
+        return joined_table(list(self.batches(columns)))
+
+    def _blocks(self, columns: tuple[str, ...], rows: int) -> Iterator[pa.RecordBatch]:
+        for path in self.paths or (None,):
+            if path is not None and path != self.paths[0]:
+                names = self.format.names(path)
+                check_names(names)
+                missing = [name for name in columns if name not in names]
+                if missing:
+                    raise TableError(
+                        f"{path} has no column {missing[0]!r}, which {self.paths[0]} has."
+                    )
+            for batch in self.format.batches(path, columns, rows):
+                yield batch.select(list(columns))
+
+
+def open_source(
+    source: str | os.PathLike[str],
+    *,
+    format: FormatName | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Source:
+    """Find the files of a table and make sure that their beginning can be read.
+
+    Parameters
+    ----------
+    source
+        A file, a folder (all files of one format in it), a glob, or "-" for standard input.
+    format
+        "csv", "tsv", "parquet", "arrow" or "txt" (one document in a line); by default what the
+        ending of the name says.
+    delimiter
+        What separates the values of a CSV file; a comma by default.
+    encoding
+        Of CSV and text files, such as "latin-1"; "utf8" by default.
+    """
+    name = os.fspath(source)
+    if format is not None and format not in get_args(FormatName):
+        known = ", ".join(get_args(FormatName))
+        raise TableError(f"The format must be one of {known}; got {format!r}.")
+    paths = () if name == "-" else _paths(name, format)
+    kind = format or (_format_name(paths[0]) if paths else "csv")
+    if not paths and kind not in ("csv", "tsv"):
+        raise TableError(f"Standard input is read as CSV or TSV, not as {kind}. Name a file.")
+    given = {"format": format, "delimiter": delimiter, "encoding": encoding}
+    found = Source(
+        name if paths else "standard input",
+        paths,
+        _format(kind, delimiter, encoding),
+        {option: value for option, value in given.items() if value is not None},
+    )
+    _ = found.names  # what cannot be opened is told now
+    return found
+
+
+def _format_name(path: Path) -> FormatName:
+    ending = ending_of(path)
+    if ending is None:
+        raise TableError(
+            f"The ending of {path.name} says nothing about its format. Known endings: "
+            f"{', '.join(ENDINGS)}, and .gz after .csv or .tsv."
+        )
+    return ENDINGS[ending]
+
+
+def _format(name: FormatName, delimiter: str | None, encoding: str | None) -> Format:
+    if delimiter is not None and name not in ("csv", "tsv"):
+        raise TableError(f"A delimiter says nothing about {name} files; leave it out.")
+    if encoding is not None and name in ("parquet", "arrow"):
+        raise TableError(f"An encoding says nothing about {name} files; leave it out.")
+    if name == "parquet":
+        return Parquet()
+    if name == "arrow":
+        return Arrow()
+    if name == "txt":
+        return Lines(encoding or "utf8")
+    separator = ("\t" if name == "tsv" else ",") if delimiter is None else delimiter
+    return Delimited(separator, encoding or "utf8")
+
+
+def joined_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Join batches whose types may differ: what has no common type becomes text."""
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:
+        return pa.concat_tables([_as_text(table) for table in tables])
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    return pa.table({name: _text(table[name]) for name in table.column_names})
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise TableError(
+            f"A column has the type {column.type} in one place and another one elsewhere, and "
+            "there is no common one."
+        ) from error
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    (batch,) = joined_table(batches).combine_chunks().to_batches()
+    return batch
+
+
+def _paths(name: str, format: FormatName | None) -> tuple[Path, ...]:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _of_one_kind(
+            name, [p for p in sorted(path.rglob("*")) if _is_data(p, path)], format
+        )
+    if path.exists():
+        return (path,)
+    if glob.has_magic(name):
+        found = [Path(p) for p in sorted(glob.glob(os.path.expanduser(name), recursive=True))]
+        return _of_one_kind(name, [p for p in found if p.is_file()], format)
+    parent = path.parent
+    if not parent.is_dir():
+        raise TableError(f"There is no file {name}: the folder {parent} does not exist.")
+    raise TableError(
+        f"There is no file {name}{closest(path.name, sorted(os.listdir(parent)))}."
+    )
+
+
+def _is_data(path: Path, root: Path) -> bool:
+    """Say whether a file of a folder is data: Spark and others put notes beside it."""
+    hidden = any(part[0] in "._" for part in path.relative_to(root).parts)
+    return path.is_file() and not hidden
+
+
+def _of_one_kind(name: str, paths: list[Path], format: FormatName | None) -> tuple[Path, ...]:
+    known = paths if format else [path for path in paths if ending_of(path)]
+    if not known:
+        raise TableError(
+            f"{name} holds no file of a table. Known endings: {', '.join(ENDINGS)}."
+        )
+    kinds = sorted({ENDINGS[ending] for path in known if (ending := ending_of(path))})
+    if format is None and len(kinds) > 1:
+        raise TableError(
+            f"{name} holds files of more than one format ({', '.join(kinds)}). Name those of "
+            "one, for example with a glob such as '*.parquet'."
+        )
+    return tuple(known)

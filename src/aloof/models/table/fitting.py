@@ -1,0 +1,236 @@
+"""From a table to a model, in one call."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from aloof.estimators import DETECTORS
+from aloof.exceptions import TableError, TableWarning
+from aloof.labels import ANOMALY, UNLABELLED
+from aloof.models import check_choices, fit_detector, hold_out, made_by
+from aloof.models.table.encoder import TableEncoder
+from aloof.models.table.files import Source, open_source
+from aloof.models.table.formats import FormatName
+from aloof.models.table.frames import to_table
+from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.model import TableModel
+from aloof.models.table.sampling import Sample, sample
+from aloof.phrases import count
+from aloof.text import DEFAULT_EMBEDDER, schedule
+from aloof.vae import Method
+
+__all__ = ["fit"]
+
+_REFUSED = {"standardize": "the table is scaled already"}
+
+
+def fit(
+    frame: Any | str | os.PathLike[str] | Source,
+    *,
+    label: str | None = None,
+    method: Method = "dp",
+    id: str | None = None,
+    drop: Sequence[str] = (),
+    anomaly_value: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    text: str | Sequence[str] = (),
+    embedder: str = DEFAULT_EMBEDDER,
+    members: int = 5,
+    max_epochs: int | None = None,
+    calibration: float = 0.2,
+    seed: int = 0,
+    max_rows: int = 1_000_000,
+    format: FormatName | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+    **parameters: Any,
+) -> TableModel:
+    """Learn what is normal in a table.
+
+    Parameters
+    ----------
+    frame
+        A frame of any flavour, the path of a file (see `open_source`), or a `Source`.
+    label
+        The column of labels: 1, true or yes for anomalies, 0, false or no for normal rows,
+        empty for those nobody looked at. None: there is none.
+    method
+        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae".
+    id
+        The column that names the rows. It is not learned from, and kept in results.
+    drop
+        Columns not to learn from.
+    anomaly_value
+        The label of anomalies where it is another; every other value is normal then.
+    kinds
+        "number", "category", "boolean", "timestamp" or "text" for columns where the values do
+        not say it. Also keeps columns that would be left out: ids and free text.
+    text
+        Columns of free text, the same as ``kinds={name: "text"}``.
+    embedder
+        What makes vectors of text: "all-minilm-l6-v2", "hashing", or a sentence-transformers
+        model; see `aloof.text.load_embedder`.
+    members
+        Size of the ensemble.
+    max_epochs
+        Passes over the data; None: as many as its size asks for.
+    calibration
+        Share of the rows not labelled as anomalies that are held out to calibrate with, at
+        most 10,000 rows; 0: none.
+    seed
+        One seed, one model.
+    max_rows
+        Where a file has more rows, that many are drawn at random, with all labelled anomalies.
+    format, delimiter, encoding
+        How to read a file; see `open_source`.
+    checkpoint
+        File to keep the state of the fit in; the same call continues a killed one.
+    verbose
+        Show a progress bar.
+    **parameters
+        Parameters of the detector, such as ``beta_kl``; see `aloof.VAE`. Where there are
+        labelled anomalies and all that varies is text, what is not given of how long to train
+        is from `aloof.text.schedule`.
+    """
+    if isinstance(frame, str | os.PathLike):
+        frame = open_source(frame, format=format, delimiter=delimiter, encoding=encoding)
+    elif format is not None or delimiter is not None or encoding is not None:
+        raise TableError("format, delimiter and encoding say how to read a file; this is none.")
+    if not isinstance(frame, Source):
+        frame = to_table(frame)
+    if max_epochs is not None:
+        parameters["max_epochs"] = max_epochs
+    check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
+    chosen = {
+        "label": label,
+        "method": method,
+        "id": id,
+        "drop": tuple(drop),
+        "anomaly_value": anomaly_value,
+        "kinds": kinds or None,
+        "text": (text,) if isinstance(text, str) else tuple(text),
+        "embedder": embedder,
+        "members": members,
+        "calibration": calibration,
+        "seed": seed,
+        "max_rows": max_rows,
+        **(frame.options if isinstance(frame, Source) else {}),
+    }
+    written = frame.written if isinstance(frame, Source) else None
+    made = made_by(fit, written, chosen, parameters)
+    if anomaly_value is not None and label is None:
+        raise TableError("An anomaly_value needs a label: the column that it is in.")
+    names = frame.names if isinstance(frame, Source) else frame.column_names
+    texts = (text,) if isinstance(text, str) else tuple(text)
+    if isinstance(frame, Source):
+        texts = texts or frame.texts
+    roles = [("drop", drop), ("text", texts)]
+    listed = [(each, role) for role, columns in roles for each in columns]
+    for name, role in [(label, "labels"), (id, "id"), *listed]:
+        if name is not None:
+            check_column(name, names, role)
+    wanted = [name for name in names if name not in {id, *drop} - {label}]
+    rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
+    table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
+    if label is not None:
+        labels = read_label_column(label, table[label], anomaly_value)
+        check_labels(label, table[label], labels, anomaly_value)
+        table = table.drop_columns(label)
+    if (n_usual := int((labels != ANOMALY).sum())) < 2:
+        raise TableError(
+            "There must be at least 2 rows not labelled as anomalies, better 1,000, to learn "
+            f"what is normal; got {count(n_usual, 'row')}. Add normal or unlabelled rows."
+        )
+    train, held_out = hold_out(labels, calibration, seed)
+    encoder = TableEncoder.fit(
+        table.take(train),
+        labels[train],
+        kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
+        embedder=embedder,
+    )
+    remarks = list(encoder.warnings)
+    for words in remarks:
+        warnings.warn(words, TableWarning, stacklevel=2)
+    if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
+        parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
+    detector = DETECTORS[method](
+        n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
+    )
+    counts, more = fit_detector(
+        detector,
+        lambda rows: _encoded(encoder, table, rows),
+        labels,
+        train,
+        held_out,
+        things="rows",
+        calibrates=calibration > 0,
+        checkpoint=checkpoint,
+    )
+    training = {
+        "source": frame.name if isinstance(frame, Source) else None,
+        "n_rows": rows.n_rows,
+        "n_used": len(labels),
+        **counts,
+        "seed": seed,
+        "warnings": [*remarks, *more],
+        "made": made,
+    }
+    return TableModel(
+        detector=detector,
+        training=training,
+        encoder=encoder,
+        label=label,
+        id=id,
+        drop=tuple(drop),
+        anomaly_value=anomaly_value,
+    )
+
+
+def _gathered(
+    frame: Source | pa.Table,
+    columns: Sequence[str],
+    label: str | None,
+    anomaly_value: str | None,
+    max_rows: int,
+    seed: int,
+) -> Sample:
+    """Return the rows to learn from: all, or a sample with all labelled anomalies."""
+    if isinstance(frame, pa.Table):
+        return Sample(frame.select(list(columns)), frame.num_rows, 0)
+
+    def keep(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        labels = read_label_column(str(label), batch[label], anomaly_value)
+        return np.equal(labels, ANOMALY)
+
+    return sample(frame, max_rows, seed, keep=keep if label else None, columns=columns)
+
+
+def _only_text(encoder: TableEncoder) -> bool:
+    return {column.reads_text for column in encoder.columns if column.varies} == {True}
+
+
+def _long(n_documents: int, given: Mapping[str, Any]) -> dict[str, int]:
+    """Return how long to learn from documents, unless the user has said when labels join."""
+    size, epochs = given.get("batch_size", 128), given.get("max_epochs")
+    numbers = [size] if epochs is None else [size, epochs]
+    right = all(isinstance(number, Integral) and int(number) >= 1 for number in numbers)
+    if given.get("warmup_epochs") is not None or not right:  # the detector says what is wrong
+        return {}
+    long = schedule(n_documents, batch_size=size, max_epochs=epochs)
+    return {name: value for name, value in long.items() if given.get(name) is None}
+
+
+def _encoded(
+    encoder: TableEncoder, table: pa.Table, rows: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    return encoder.transform(table.take(rows), warn=lambda words: None)  # said by the encoder

@@ -1,0 +1,180 @@
+"""The formats of files of tables: their endings, and how one file is read in batches.
+
+Not by pyarrow.dataset: it holds a row group in memory (twice as much for one of 150 MiB), reads
+no standard input, and cannot say which part of a file is damaged.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aloof.exceptions import TableError
+from aloof.models.table.frames import without_views
+
+__all__ = [
+    "ENDINGS",
+    "Arrow",
+    "Format",
+    "FormatName",
+    "Parquet",
+    "ending_of",
+    "first_line",
+]
+
+FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt"]
+
+_COMPRESSED = (".gz", ".bz2", ".zst")
+
+# Bytes of a column that are read at a time: a row group need not fit in memory.
+_BUFFER = 2**20
+ENDINGS: dict[str, FormatName] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".txt": "txt",
+}
+
+
+def ending_of(path: Path) -> str | None:
+    """Return the known ending of a name, without that of a compression, or None."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+        return suffixes[-1] if suffixes and suffixes[-1] in (".csv", ".tsv", ".tab") else None
+    return suffixes[-1] if suffixes and suffixes[-1] in ENDINGS else None
+
+
+class Format(ABC):
+    """How a file is read. Files are given as paths, standard input as None."""
+
+    @abstractmethod
+    def names(self, path: Path | None) -> tuple[str, ...]:
+        """Return the names of the columns."""
+
+    @abstractmethod
+    def n_rows(self, path: Path) -> int | None:
+        """Return the number of rows if the file says it."""
+
+    @abstractmethod
+    def batches(
+        self, path: Path | None, columns: tuple[str, ...], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows; `rows` is how many at a time are welcome."""
+
+
+class Parquet(Format):
+    """Parquet, row group by row group."""
+
+    def __repr__(self) -> str:
+        return "Parquet()"
+
+    def names(self, path: Path | None) -> tuple[str, ...]:
+        """Return the names in the footer."""
+        with self._open(path) as file:
+            return tuple(file.schema_arrow.names)
+
+    def n_rows(self, path: Path) -> int | None:
+        """Return the number in the footer."""
+        with self._open(path) as file:
+            return int(file.metadata.num_rows)
+
+    def batches(
+        self, path: Path | None, columns: tuple[str, ...], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows; a damaged row group is named."""
+        with self._open(path) as file:
+            n_groups = file.metadata.num_row_groups
+            for group in range(n_groups):
+                read = file.iter_batches(rows, row_groups=[group], columns=list(columns))
+                try:
+                    yield from read
+                except (pa.ArrowException, OSError) as error:
+                    raise TableError(
+                        f"{path} is damaged: row group {group + 1} of {n_groups} cannot be "
+                        f"read ({first_line(error)}). Get the file again; the rows before "
+                        "are intact."
+                    ) from error
+
+    @staticmethod
+    def _open(path: Path | None) -> Any:
+        try:
+            _check_not_empty(path)
+            return pq.ParquetFile(path, buffer_size=_BUFFER, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(
+                f"{path} cannot be read as Parquet: {first_line(error)}."
+            ) from error
+
+
+class Arrow(Format):
+    """Arrow IPC, both the file and the stream format."""
+
+    def __repr__(self) -> str:
+        return "Arrow()"
+
+    def names(self, path: Path | None) -> tuple[str, ...]:
+        """Return the names in the schema."""
+        with self._open(path) as reader:
+            return tuple(reader.schema.names)
+
+    def n_rows(self, path: Path) -> int | None:
+        """Return None: batches would have to be read."""
+        return None
+
+    def batches(
+        self, path: Path | None, columns: tuple[str, ...], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows; a damaged batch is named."""
+        with self._open(path) as reader:
+            number = 0
+            try:
+                for batch in _arrow_batches(reader):
+                    table = pa.Table.from_batches([batch.select(list(columns))])
+                    yield from without_views(table).to_batches()
+                    number += 1
+            except (pa.ArrowException, OSError) as error:
+                raise TableError(
+                    f"{path} is damaged: batch {number + 1} cannot be read "
+                    f"({first_line(error)}). Get the file again."
+                ) from error
+
+    @staticmethod
+    def _open(path: Path | None) -> Any:
+        try:
+            _check_not_empty(path)
+            try:
+                return pa.ipc.open_file(pa.memory_map(str(path)))
+            except pa.ArrowInvalid:
+                return pa.ipc.open_stream(pa.memory_map(str(path)))
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(
+                f"{path} cannot be read as Arrow IPC: {first_line(error)}."
+            ) from error
+
+
+def _arrow_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchFileReader):
+        return (reader.get_batch(i) for i in range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _check_not_empty(path: Path | None) -> None:
+    if path is not None and path.is_file() and path.stat().st_size == 0:
+        raise TableError(f"{path} is empty. Name a file that has rows.")
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error of Arrow or of the system says, in one line."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return text.splitlines()[0].rstrip(".")

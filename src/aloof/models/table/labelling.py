@@ -1,0 +1,115 @@
+"""Labels in a column of a table: 1, true or yes, 0, false or no, or a value of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from aloof.exceptions import LabelError, TableError
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.models.table.columns import one_array
+from aloof.models.table.columns.reading import MISSING_WORDS, read_text
+from aloof.suggestion import closest
+
+__all__ = ["check_column", "check_labels", "read_label_column"]
+
+_MEANINGS = {
+    **dict.fromkeys(("1", "true", "yes"), ANOMALY),
+    **dict.fromkeys(("0", "false", "no"), NORMAL),
+    **dict.fromkeys(("-1", *MISSING_WORDS), UNLABELLED),
+}
+_HINT = "anomaly_value='fraud', on the command line --anomaly-value fraud"
+
+
+def check_column(name: str, names: Sequence[str], role: str) -> None:
+    """Raise where a table has no column of this name; `role` says what for."""
+    if name not in names:
+        listed = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise TableError(
+            f"There is no column {name!r} for the {role}{closest(name, names)}. The table has: "
+            f"{listed}."
+        )
+
+
+def read_label_column(
+    name: str, column: pa.Array | pa.ChunkedArray, anomaly_value: str | None = None
+) -> NDArray[np.int64]:
+    """Return 1, 0 and -1 for each row.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    column
+        1, true or yes for anomalies, 0, false or no for normal rows, in any spelling and as
+        numbers or text; nothing or -1 for unlabelled rows.
+    anomaly_value
+        The label of anomalies where it is another. Then every other value is normal, and
+        only rows without a value are unlabelled.
+    """
+    coded = read_text(name, one_array(column)).dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    if anomaly_value is None:
+        meanings = [_MEANINGS.get(_plain(value)) for value in values]
+    else:
+        wanted = _plain(str(anomaly_value))
+        meanings = [ANOMALY if _plain(value) == wanted else NORMAL for value in values]
+    unknown = [v for v, meaning in zip(values, meanings, strict=True) if meaning is None]
+    if unknown:
+        raise LabelError(
+            f"Labels in column {name!r} cannot be read: {_listed(unknown)}. Write 1 for "
+            "anomalies, 0 for normal rows and nothing for the others, or say which value "
+            f"means an anomaly ({_HINT})."
+        )
+    codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
+    labels: NDArray[np.int64] = np.array([*meanings, UNLABELLED], np.int64)[codes]
+    return labels
+
+
+def check_labels(
+    name: str,
+    column: pa.Array | pa.ChunkedArray,
+    labels: NDArray[np.int64],
+    anomaly_value: str | None = None,
+) -> None:
+    """Raise where the labels of all rows look as if they meant something else."""
+    distinct = pc.unique(read_text(name, one_array(column))).drop_null().to_pylist()
+    n_anomalies = int((labels == ANOMALY).sum())
+    if anomaly_value is not None and not n_anomalies:
+        raise LabelError(
+            f"No row has the label {anomaly_value!r} in column {name!r}"
+            f"{closest(str(anomaly_value), distinct)}. The values there are: "
+            f"{_listed(distinct)}."
+        )
+    if anomaly_value is None and {"-1", "1"} == {_plain(value) for value in distinct}:
+        raise LabelError(
+            f"Column {name!r} holds -1 and 1 only, and for some tools -1 means an anomaly, for "
+            "others unlabelled. Say which value means an anomaly (on the command line "
+            "--anomaly-value -1), or leave unlabelled rows empty."
+        )
+    if 2 * n_anomalies > len(labels):
+        raise LabelError(
+            f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies, and it takes "
+            "mostly normal rows to learn what is normal. If the label means something else, "
+            f"say which value means an anomaly ({_HINT})."
+        )
+
+
+def _plain(value: str) -> str:
+    """Return one spelling for all of a value's: of numbers, and of true and false."""
+    text = value.strip()
+    try:
+        number = float(text)
+    except ValueError:
+        folded = text.lower()
+        return folded if folded in _MEANINGS else text
+    return str(int(number)) if number.is_integer() else text
+
+
+def _listed(values: Sequence[str]) -> str:
+    shown = ", ".join(repr(value[:40]) for value in sorted(values)[:8])
+    return shown + (f" and {len(values) - 8:,} more" if len(values) > 8 else "")

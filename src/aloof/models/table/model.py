@@ -1,0 +1,599 @@
+"""A model of a table: what encodes its columns, what scores the rows, and the names."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from aloof.exceptions import LabelError, TableError, TableWarning, once_of_each
+from aloof.labels import UNLABELLED
+from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.models.table.encoder import TableEncoder
+from aloof.models.table.explanation import TableExplanation
+from aloof.models.table.files import Source, open_source
+from aloof.models.table.formats import FormatName
+from aloof.models.table.frames import like, to_table
+from aloof.models.table.labelling import check_column, read_label_column
+from aloof.models.table.lowest import Lowest, Rows
+from aloof.models.table.outputs import write_table
+from aloof.models.table.passages import Passage, find_passages
+from aloof.phrases import count
+
+if TYPE_CHECKING:
+    from aloof.estimators import Detector
+    from aloof.io.sections import Section
+
+__all__ = ["TableModel"]
+
+# What the manifest holds of a model, beside its encoder and detector.
+_STATE = ("label", "id", "drop", "anomaly_value", "training")
+
+# A column stands out if it contributes this part of what the first one does. After three
+# passes what is expected in its place has settled.
+_STANDING_OUT, _PASSES = 0.2, 3
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TableModel(Model):
+    """A detector for the rows of a table; `aloof.fit` makes one, `aloof.load` reads one.
+
+    Frames are of any flavour, see `to_table`, with the columns of the training table in any
+    order. The label, the id and dropped columns may be there; only the id has to be, and only
+    for `score`. Where a frame is taken, so is the path of a file (see `open_source`), or a
+    `Source`; what `score_file`, `most_anomalous`, `evaluate`, `calibrate` and `report` read may
+    be larger than memory.
+
+    Attributes
+    ----------
+    encoder
+        What was learned about the columns.
+    detector
+        What scores encoded rows. It was calibrated with rows that were held out, if there
+        were enough.
+    label
+        The column of labels in the training table, or None.
+    id
+        The column that names the rows, or None.
+    drop
+        Columns that were not to be used.
+    anomaly_value
+        The label of anomalies; None: 1, true or yes.
+    training
+        What it was made from, as JSON can hold it: ``source`` (a path, or None for a frame),
+        ``n_rows`` in the source, ``n_used`` of them (all unless it was too large), and of
+        these ``n_anomalies``, ``n_labelled_normal``, ``n_unlabelled``, ``n_training`` and
+        ``n_calibration`` rows (the latter two without anomalies); ``seed``; ``warnings``, a
+        list of words; ``made``, see `aloof.models.made_by`. No time of day and no
+        duration: one seed gives the same bytes.
+    """
+
+    encoder: TableEncoder
+    label: str | None
+    id: str | None
+    drop: tuple[str, ...]
+    anomaly_value: str | None
+
+    section, kind, things, error = "table", "a table", "rows", TableError
+
+    def __repr__(self) -> str:
+        return (
+            f"TableModel({type(self.detector).__name__} of {len(self.columns)} columns, "
+            f"label={self.label!r}, id={self.id!r})"
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are used."""
+        return self.encoder.names
+
+    @property
+    def extent(self) -> str:
+        """How much there was to learn from, in words that follow "rows and anomalies"."""
+        used, known = self.training["n_used"], self.training["n_rows"]
+        sampled = f", a sample of {known:,}" if used < known else ""
+        return f" in {count(len(self.columns), 'column')}{sampled}"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns that are read as text."""
+        return tuple(column.name for column in self.encoder.columns if column.reads_text)
+
+    def read(
+        self,
+        data: Any,
+        *,
+        format: FormatName | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> Source | pa.Table:
+        """Open a file, or take a frame; see `open_source` and `to_table`."""
+        if isinstance(data, str | os.PathLike):
+            return open_source(data, format=format, delimiter=delimiter, encoding=encoding)
+        return data if isinstance(data, Source) else to_table(data)
+
+    def batches(self, data: Any, *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file or a frame in parts; there must be some."""
+        found = self.read(data)
+        if isinstance(found, Source):
+            yield from found.batches(rows=rows)
+            return
+        if not found.num_rows:
+            raise TableError("The table has no rows.")
+        yield from found.combine_chunks().to_batches(max_chunksize=rows)
+
+    def encode(
+        self, frame: Any, *, warn: Callable[[TableWarning], None] | None = None
+    ) -> NDArray[np.float32]:
+        """Return rows as the detector takes them, ``(n, n_features)``.
+
+        Parameters
+        ----------
+        frame
+            A frame of any flavour.
+        warn
+            Called with warnings about the frame in place of `warnings.warn`.
+        """
+        return self.encoder.transform(self._used(frame), warn=warn)
+
+    def labels(self, frame: Any) -> NDArray[np.int64]:
+        """Return 1, 0 and -1 for each row from the label column, which must be there."""
+        table = self._table(frame)
+        label = self._label_among(table.column_names)
+        return read_label_column(label, table[label], self.anomaly_value)
+
+    def with_label(self, label: str, anomaly_value: str | None = None) -> TableModel:
+        """Return the same model with labels in another column, or with other labels."""
+        former = () if self.label in (None, label) else (str(self.label),)
+        return replace(
+            self, label=label, anomaly_value=anomaly_value, drop=(*self.drop, *former)
+        )
+
+    def anomaly_score(
+        self, data: Any, *, warn: Callable[[TableWarning], None] | None = None
+    ) -> NDArray[np.float64]:
+        """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
+        encoded = self.encode(data, warn=warn)
+        return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
+
+    def explain(self, frame: Any) -> TableExplanation:
+        """Return what every column contributes to the anomaly score of each row.
+
+        Takes six to ten times as long as the scores do.
+        """
+        used = self._used(frame)
+        return self.explain_encoded(self.encoder.transform(used), used)
+
+    def explain_encoded(self, encoded: NDArray[np.float32], frame: Any) -> TableExplanation:
+        """Return what `explain` does, of rows that were encoded already."""
+        found = self.detector.explain(encoded)
+        expected = self._plausible(encoded, found.contributions)
+        return TableExplanation.of(
+            self.encoder, replace(found, expected=expected), self.encoder.read(frame)
+        )
+
+    def passages(self, frame: Any, column: str, top: int = 3) -> list[list[Passage]]:
+        """Return the words or sentences of a text that raise the score of each row most.
+
+        Each is left out in turn, so this takes as long as scoring some dozen rows for each.
+
+        Parameters
+        ----------
+        frame
+            A frame of any flavour.
+        column
+            A column of text.
+        top
+            How many passages at most.
+        """
+        if column not in self.texts:
+            texts = ", ".join(map(repr, self.texts))
+            have = f"It reads {texts or 'none'}."
+            raise TableError(f"The model does not read column {column!r} as text. {have}")
+        return find_passages(self._used(frame), column, self.anomaly_score, top=top)
+
+    def reasons(self, frame: Any, top: int = 3) -> list[list[str]]:
+        """Return the first reasons of each row in words."""
+        return self.explain(frame).reasons(top)
+
+    def score(self, data: Any, *, reasons: int = 3) -> Any:
+        """Return what there is to say about each row, as a frame of the same flavour.
+
+        Parameters
+        ----------
+        data
+            A frame of any flavour, with the id column if the model has one.
+        reasons
+            How many reasons to give for rows that are flagged.
+
+        Returns
+        -------
+        The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
+        calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
+        """
+        from aloof.models.table.scores import PartScores
+
+        table = self._table(data)
+        own = () if self.id is None else (self.id,)
+        parts = PartScores(self, own, reasons)
+        parts.check(table.column_names, _issue)
+        part = parts.score(table, _issue)
+        rows = parts.settle(part, parts.verdict([part]))
+        flavour = table if isinstance(data, str | os.PathLike | Source) else data
+        return like(flavour, {name: rows[name] for name in rows.column_names})
+
+    def score_file(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        resume: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> ScoredFile:
+        """Score rows into a file, whatever their number; see `streaming.score_file`."""
+        from aloof.models.table.streaming import score_file
+
+        source = self.read(data)
+        if isinstance(source, Source):
+            return score_file(
+                self,
+                source,
+                out,
+                reasons=reasons,
+                keep=keep,
+                resume=resume,
+                force=force,
+                progress=progress,
+            )
+        if resume or keep:
+            raise TableError("A frame in memory is scored at once: leave keep and resume out.")
+        scored = self.score(source, reasons=reasons)
+        write_table(out, scored, force=force)
+        return ScoredFile(scored.num_rows, int(np.sum(scored["is_anomaly"].to_numpy())))
+
+    def most_anomalous(
+        self, data: Any, top: int = 20, *, reasons: int = 3, progress: Progress | None = None
+    ) -> MostAnomalous:
+        """Return the rows with the highest scores, and why.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`.
+        top
+            How many rows.
+        reasons
+            How many reasons for each.
+        progress
+            Called with how many rows are done, and how many there are.
+        """
+        source = self.read(data)
+        if self.id is not None:
+            check_column(self.id, _names(source), "id")
+        highest, every, done = Lowest(top), [], 0
+        for batch, scores in self._scored(source, progress):
+            places = done + np.arange(len(scores))
+            found = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
+            highest.add(found, -scores)
+            every.append(scores)
+            done += len(scores)
+        rows = highest.rows()
+        flagged = self.decide(np.concatenate(every))[rows["places"]]
+        told = self._told(rows, flagged, reasons)
+        id = "" if self.id is None else f"  {self.id} {{}}"
+        called = [f"row {row['row']:,}{id.format(row['id'])}" for row in told]
+        return MostAnomalous(done, called, told)
+
+    def _told(
+        self, rows: Rows, flagged: NDArray[np.bool_], n_reasons: int
+    ) -> list[dict[str, Any]]:
+        explanation = self.explain(rows.table)
+        p = self.detector.decision_.p_values(rows["scores"])
+        ids = [None] * len(rows) if self.id is None else rows.table[self.id].to_pylist()
+        order, words = explanation.order(n_reasons), explanation.reasons(n_reasons)
+        told: list[dict[str, Any]] = [
+            {
+                "row": int(rows["places"][i]) + 1,
+                "id": ids[i] if isinstance(ids[i], int | str | None) else str(ids[i]),
+                "anomaly_score": float(rows["scores"][i]),
+                "p_value": None if p is None else float(p[i]),
+                "is_anomaly": bool(flagged[i]),
+                "reasons": [
+                    {
+                        "column": explanation.columns[column],
+                        "contribution": float(explanation.contributions[i, column]),
+                        "words": reason,
+                    }
+                    for column, reason in zip(order[i], words[i], strict=False)
+                ],
+            }
+            for i in range(len(rows))
+        ]
+        for text in self.texts:
+            passages = self.passages(rows.table, text, n_reasons)
+            for row, own in zip(told, passages, strict=True):
+                for reason in row["reasons"]:
+                    if reason["column"] == text:
+                        reason["passages"] = [asdict(passage) for passage in own]
+        return told
+
+    def evaluate(
+        self,
+        data: Any,
+        *,
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Return how well scores and decisions agree with labels.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`. Rows without a label have no say.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training.
+        progress
+            Called with how many rows are done, and how many there are.
+        """
+        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        labelled._label_among(_names(source))
+        return self._evaluation(*labelled._labels_and_scores(source, progress))
+
+    def calibrate(
+        self,
+        data: Any,
+        *,
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        progress: Progress | None = None,
+    ) -> TableModel:
+        """Learn which scores normal rows have from rows that were not trained on.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training, if it is
+            there. Rows labelled as anomalies are left out.
+        progress
+            Called with how many rows are done, and how many there are.
+
+        Returns
+        -------
+        The model. The rule of its threshold stays; the level is that of these rows.
+        """
+        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        if label is not None:
+            labelled._label_among(_names(source))
+        chosen = {"label": label, "anomaly_value": anomaly_value}
+        call = _call(self.calibrate, source, chosen)
+        return self._calibrated(*labelled._labels_and_scores(source, progress), call)
+
+    def report(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        top: int = 20,
+        title: str = "Anomaly report",
+        label: str | None = None,
+        anomaly_value: str | None = None,
+        force: bool = False,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write what the model finds in a table into one HTML file.
+
+        The file holds its pictures and loads nothing from elsewhere. All rows are scored and
+        counted, and of a large table some are drawn at random for the map and for the shares
+        of the columns. It appears whole under its name, or not at all.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`. If it has the column of labels, the report compares
+            with them.
+        out
+            The file to be.
+        top
+            How many of the most anomalous rows to list.
+        title
+            The heading.
+        label, anomaly_value
+            The column of labels, and the label of anomalies; None: as in training.
+        force
+            Whether a file that is there may be replaced.
+        seed
+            Decides which rows are drawn.
+        progress
+            Called with how many rows are done, and how many there are.
+        """
+        from aloof.models.page import check_report
+        from aloof.models.table.page import write_table_page
+
+        check_report(out, force=force, top=top)
+        source, labelled = self.read(data), self
+        chosen = {"label": label, "anomaly_value": anomaly_value}
+        if label is not None or anomaly_value is not None:
+            labelled = self._labelled(label, anomaly_value)
+        if label is not None:
+            labelled._label_among(_names(source))
+        write_table_page(
+            labelled,
+            source,
+            out,
+            top=top,
+            title=title,
+            seed=seed,
+            call=_call(
+                self.report, source, {**chosen, "top": top, "title": title, "seed": seed}
+            ),
+            progress=progress,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the model is and what it was made from, as JSON can hold it."""
+        asked = dict.fromkeys(self.drop, "dropped by the user")
+        return {
+            **super().describe(),
+            "label": self.label,
+            "anomaly_value": self.anomaly_value,
+            "id": self.id,
+            "columns": [
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "values": column.summary(),
+                    "missing_share": column.missing_share,
+                    "features": len(column.features),
+                }
+                for column in self.encoder.columns
+            ],
+            "dropped": {**self.encoder.dropped, **asked},
+        }
+
+    def _origin(self) -> list[tuple[str, str]]:
+        training = self.training
+        rows = count(training["n_used"], "row")
+        if training["n_used"] < training["n_rows"]:
+            rows += (
+                f", drawn at random from {training['n_rows']:,}, with all labelled anomalies"
+            )
+        labels = "none: all rows are taken as normal"
+        if self.label is not None:
+            value = "" if self.anomaly_value is None else f" ({self.anomaly_value!r})"
+            labels = (
+                f"column {self.label}{value}: "
+                f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
+                f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} "
+                "without a label (taken as normal)"
+            )
+        return [
+            ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
+            ("Labels", labels),
+            ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+        ]
+
+    def _own_facts(self) -> list[tuple[str, str]]:
+        hidden = " - ".join(map(str, self.detector.hidden))
+        words = f"encoder {hidden}, {self.detector.latent_dim} latent dimensions"
+        return [("Networks", words)]
+
+    def _state(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in _STATE}
+        return {"encoder": self.encoder.state(), **state}
+
+    @classmethod
+    def _schema(cls) -> type[Section]:
+        from aloof.models.table.manifest import TableManifest
+
+        return TableManifest
+
+    @classmethod
+    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
+        encoder = TableEncoder.from_state(state["encoder"])
+        if (encoder.n_features,) != detector.shape_:
+            raise ValueError("the columns are not those of the detector")
+        names = {name: state[name] for name in _STATE}
+        return {"encoder": encoder, **names, "drop": tuple(names["drop"])}
+
+    def _label_among(self, names: Sequence[str]) -> str:
+        """Return the column of labels, which must be among those of a table."""
+        if self.label is None:
+            raise LabelError(
+                "The model was fitted without labels. Say which column has them: "
+                "label='fraud', on the command line --label fraud."
+            )
+        check_column(self.label, names, "labels")
+        return self.label
+
+    def _labelled(self, label: str | None, anomaly_value: str | None) -> TableModel:
+        """Return the model with other labels, as far as they are given."""
+        column = self.label if label is None else label
+        if column is None:
+            if anomaly_value is not None:
+                raise TableError("An anomaly_value needs a label: the column that it is in.")
+            return self
+        value = self.anomaly_value if anomaly_value is None else anomaly_value
+        return self.with_label(column, value)
+
+    def _scored(
+        self, data: Any, progress: Progress | None
+    ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64]]]:
+        """Yield the rows in parts, with their scores; warn once of each thing."""
+        source, done = self.read(data), 0
+        total = source.n_rows if isinstance(source, Source) else source.num_rows
+        warn = once_of_each(_issue)
+        for batch in self.batches(source):
+            yield batch, self.anomaly_score(batch, warn=warn)
+            done += batch.num_rows
+            if progress is not None:
+                progress(done, total)
+
+    def _labels_and_scores(
+        self, source: Source | pa.Table, progress: Progress | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return labels and scores of all rows; no row has a label where there is no column."""
+        has_labels = self.label in _names(source)
+        labels, scores = [], []
+        for batch, found in self._scored(source, progress):
+            none = np.full(len(found), UNLABELLED)
+            labels.append(self.labels(batch) if has_labels else none)
+            scores.append(found)
+        return np.concatenate(labels), np.concatenate(scores)
+
+    def _table(self, data: Any) -> pa.Table:
+        found = self.read(data)
+        return found.read() if isinstance(found, Source) else found
+
+    def _used(self, frame: Any) -> pa.Table:
+        """Return the columns that are to be encoded, and those that nobody knows."""
+        table = self._table(frame)
+        known = {self.label, self.id, *self.drop} - set(self.columns)
+        return table.select([name for name in table.column_names if name not in known])
+
+    def _plausible(
+        self, encoded: NDArray[np.float32], contributions: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what the members expect of rows when the columns that stand out are hidden.
+
+        A reconstruction alone follows the value that was there. So columns that stand out are
+        set to their means, then to what the members make of that.
+        """
+        by_column = self.encoder.sum_by_column(contributions)
+        hidden = by_column >= _STANDING_OUT * by_column.max(axis=1, keepdims=True)
+        hidden_features = hidden[:, self.encoder.owners]
+        expected = np.zeros(encoded.shape)
+        for _ in range(_PASSES):
+            rows = np.where(hidden_features, expected, encoded)
+            expected = self.detector.reconstruct(rows)
+        return expected
+
+
+def _call(
+    method: Callable[..., Any], data: Source | pa.Table, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return how to call a method again."""
+    if isinstance(data, pa.Table):
+        return made_by(method, None, options)
+    return made_by(method, data.written, {**options, **data.options})
+
+
+def _names(data: Source | pa.Table) -> Sequence[str]:
+    names: Sequence[str] = data.names if isinstance(data, Source) else data.column_names
+    return names
+
+
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=5)

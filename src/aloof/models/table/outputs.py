@@ -1,0 +1,163 @@
+"""Tables out: a file appears whole under its name, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from aloof.exceptions import TableError
+from aloof.io import replacing, writing
+from aloof.models.table.formats import ENDINGS, ending_of
+
+__all__ = ["Output", "check_output", "open_output", "write_table"]
+
+
+class Output:
+    """Where batches of rows go; `open_output` makes one."""
+
+    def __init__(self, name: str, writer: Any, schema: pa.Schema) -> None:
+        self._name, self._writer, self._schema = name, writer, schema
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Write rows whose columns are those of the schema."""
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        table = table.select(self._schema.names).cast(self._schema)
+        with writing(self._name, TableError):
+            self._writer.write_table(table)
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise what `open_output` would, before any work is done.
+
+    Parameters
+    ----------
+    path
+        The file to be: .csv, .tsv (with .gz or without), .parquet, .arrow; "-": standard
+        output.
+    force
+        Whether a file that is there may be replaced.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return
+    target = Path(name)
+    if _is_device(target):
+        return
+    if ending_of(target) is None or target.suffix.lower() in (".bz2", ".zst"):
+        raise TableError(
+            f"The ending of {target.name!r} says no format that can be written. Known: "
+            f"{', '.join(ENDINGS)}, and .gz after .csv or .tsv."
+        )
+    if target.is_dir():
+        raise TableError(f"{name} is a folder. Name a file.")
+    if target.exists() and not force:
+        raise TableError(
+            f"{name} exists. Choose another name, or replace it with force=True (--force)."
+        )
+    if not target.parent.is_dir():
+        raise TableError(f"{name} cannot be written: there is no folder {target.parent}.")
+
+
+@contextmanager
+def open_output(
+    path: str | os.PathLike[str], schema: pa.Schema, *, force: bool = False
+) -> Iterator[Output]:
+    """Open a file to be written in batches.
+
+    It is written under a temporary name beside its own, and takes its name when the block
+    ends. If the block fails nothing is left.
+
+    Parameters
+    ----------
+    path, force
+        See `check_output`.
+    schema
+        Names and types of the columns.
+    """
+    check_output(path, force=force)
+    name = os.fspath(path)
+    if name == "-":
+        with _csv("Standard output", sys.stdout.buffer, schema, ",") as output:
+            yield output
+        sys.stdout.buffer.flush()
+        return
+    target = Path(name)
+    direct = _is_device(target)
+    with nullcontext(target) if direct else replacing(target, TableError) as place:
+        stack = ExitStack()
+        try:
+            with writing(name, TableError):
+                output = stack.enter_context(_file(place, target, schema))
+            yield output
+            with writing(name, TableError):
+                stack.close()
+        except BaseException:
+            with suppress(Exception):  # what failed is known already
+                stack.close()
+            raise
+
+
+def write_table(path: str | os.PathLike[str], table: pa.Table, *, force: bool = False) -> None:
+    """Write a table into a file; see `check_output` for `path` and `force`."""
+    with open_output(path, table.schema, force=force) as output:
+        output.write(table)
+
+
+@contextmanager
+def _file(aside: Path, target: Path, schema: pa.Schema) -> Iterator[Output]:
+    name = str(target)
+    kind = ENDINGS[ending_of(target) or ".csv"]
+    if kind == "parquet":
+        with pq.ParquetWriter(str(aside), schema) as writer:
+            yield Output(name, writer, schema)
+    elif kind == "arrow":
+        with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            yield Output(name, writer, schema)
+    else:
+        with _bytes(aside, target) as sink:
+            with _csv(name, sink, schema, "\t" if kind == "tsv" else ",") as output:
+                yield output
+
+
+@contextmanager
+def _bytes(aside: Path, target: Path) -> Iterator[Any]:
+    with aside.open("wb") as file:
+        if target.suffix.lower() != ".gz":
+            yield file
+            return
+        # No name and no time inside, so that the same rows are the same bytes.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed:
+            yield compressed
+
+
+@contextmanager
+def _csv(name: str, sink: Any, schema: pa.Schema, delimiter: str) -> Iterator[Output]:
+    options = pa_csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+    wrapped = _Unclosed(sink)
+    with pa_csv.CSVWriter(wrapped, schema, write_options=options) as writer:
+        yield Output(name, writer, schema)
+
+
+class _Unclosed:
+    """A sink that Arrow writes to and does not close."""
+
+    closed = False
+
+    def __init__(self, sink: Any) -> None:
+        self.write, self.flush = sink.write, sink.flush
+
+    def close(self) -> None:
+        self.flush()
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -1,0 +1,147 @@
+"""The page about a table: the rows that stand out, the columns, the latent space."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from aloof.labels import ANOMALY
+from aloof.models import Progress
+from aloof.models.page import write_page
+from aloof.models.table import standouts
+from aloof.models.table.files import Source
+from aloof.models.table.lowest import Rows
+from aloof.models.table.model import TableModel
+from aloof.models.table.survey import Survey, survey
+from aloof.phrases import count, percent
+from aloof.report.pictures import draw_map
+
+__all__ = ["write_table_page"]
+
+_ROWS = 16_384
+
+
+def write_table_page(
+    model: TableModel,
+    data: Source | pa.Table,
+    path: str | os.PathLike[str],
+    *,
+    top: int,
+    title: str,
+    seed: int,
+    call: dict[str, Any],
+    progress: Progress | None,
+) -> None:
+    """Write the page; see `TableModel.report`."""
+    total = data.n_rows if isinstance(data, Source) else data.num_rows
+    batches = model.batches(data, rows=_ROWS)
+    found = survey(model, batches, top=top, seed=seed, total=total, progress=progress)
+    write_page(
+        path,
+        model,
+        found,
+        title=title,
+        call=call,
+        template="table.html",
+        notes=_notes(model, found),
+        libraries={"pyarrow": pa.__version__},
+        listed=standouts.top_rows(model, found, top),
+        columns=standouts.columns(model, found),
+        map=_latent_plane(model, found, top),
+        columns_used=_columns_used(model),
+    )
+
+
+def _notes(model: TableModel, found: Survey) -> list[tuple[str, str]]:
+    said = model.training["warnings"]
+    notes = [("Training", words) for words in model.encoder.warnings if words not in said]
+    notes += [("This table", words) for words in found.warnings]
+    if model.id is not None and model.id not in found.highest.table.column_names:
+        words = (
+            f"there is no column {model.id!r}, which names the rows; they are counted instead."
+        )
+        notes.append(("This table", words))
+    return notes
+
+
+def _columns_used(model: TableModel) -> dict[str, Any]:
+    features = [len(column.features) for column in model.encoder.columns]
+    dropped = [(name, f"left out: it {why}") for name, why in model.encoder.dropped.items()]
+    named = [(model.label, "the labels"), (model.id, "names the rows")]
+    named += [(name, "left out on request") for name in model.drop]
+    return {
+        "caption": f"{count(len(features), 'column')} make {count(sum(features), 'feature')}.",
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "missing": percent(column.missing_share) if column.missing_share else "never",
+                "features": n,
+            }
+            for column, n in zip(model.encoder.columns, features, strict=True)
+        ],
+        "dropped": [pair for pair in named if pair[0] is not None] + dropped,
+    }
+
+
+def _latent_plane(model: TableModel, found: Survey, top: int) -> dict[str, Any] | None:
+    """Draw the rows where one member of the ensemble sees them; None for too few rows."""
+    listed = found.highest.take(np.arange(min(top, len(found.highest))))
+    groups = (listed, found.anomalies, found.usual)
+    places = np.concatenate([rows["places"] for rows in groups])
+    _, first = np.unique(places, return_index=True)
+    if len(first) < 3:
+        return None
+    codes = np.concatenate([_codes(model, rows) for rows in groups])
+    is_usual = np.arange(len(codes)) >= len(listed) + len(found.anomalies)
+    flat, shown_share = _plane(codes, codes[is_usual] if is_usual.sum() > 2 else codes)
+    spread = flat[is_usual].std() if is_usual.sum() > 2 else flat.std()
+    flat = np.arcsinh(flat / max(2 * spread, 1e-9))
+    ranks = np.zeros(len(codes), np.int64)
+    ranks[: len(listed)] = 1 + np.arange(len(listed))
+    labels = np.concatenate([rows["labels"] for rows in groups])
+    values = np.concatenate([rows["scores"] for rows in groups])
+    n_drawn, n_rows = len(first), found.n()
+    words = (
+        f"{count(n_drawn, 'row')}{f', drawn from {n_rows:,},' if n_drawn < n_rows else ''} as "
+        "the first member of the ensemble sees them: its latent means, along the two "
+        f"directions in which they vary most ({percent(shown_share)} of the variance). Rows "
+        "close together look alike to the model. Rings are the rows listed above, the first "
+        "with their numbers. "
+    )
+    words += "Crosses are labelled anomalies. " if found.n(ANOMALY) else ""
+    words += (
+        "Rows far out are drawn closer than they are. Distances are not scores: a row can be "
+        "anomalous in a direction that is not shown."
+    )
+    return {
+        "svg": draw_map(flat[first], values[first], labels[first] == ANOMALY, ranks[first]),
+        "alt": f"Map of {count(n_drawn, 'row')}, coloured by anomaly score.",
+        "words": words,
+    }
+
+
+def _codes(model: TableModel, rows: Rows) -> NDArray[np.float64]:
+    width = model.detector.latent_dim
+    if not len(rows):
+        return np.empty((0, width))
+    first: NDArray[np.float64] = model.detector.latent(rows["encoded"])[0]
+    return first
+
+
+def _plane(
+    codes: NDArray[np.float64], usual: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return codes along two principal directions, and their share of the variance."""
+    centre = usual.mean(0)
+    _, spread, directions = np.linalg.svd(usual - centre, full_matrices=False)
+    flat = np.zeros((len(codes), 2))
+    axes = directions[:2]
+    axes = axes * np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(1)])[:, None]
+    flat[:, : len(axes)] = (codes - centre) @ axes.T
+    total = float((spread**2).sum())
+    return flat, float((spread[:2] ** 2).sum()) / total if total > 0 else 1.0

@@ -1,0 +1,260 @@
+"""Score a table of any size in bounded memory; a killed run can be continued.
+
+The rows are scored in parts of a fixed size, which are safe in a folder beside the output as
+soon as they are done. At the end they are joined. Only then it is settled what is an anomaly:
+a false discovery rate is decided over all rows, through the counts of their p-values.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from aloof._version import __version__
+from aloof.exceptions import TableError, TableWarning, once_of_each
+from aloof.models import Progress, ScoredFile
+from aloof.models.table.counting import about_rows
+from aloof.models.table.files import Source, open_source
+from aloof.models.table.model import TableModel
+from aloof.models.table.outputs import check_output, open_output
+from aloof.models.table.parts import Parts, PartsError
+from aloof.models.table.scores import PartScores, Verdict
+
+__all__ = ["is_unfinished", "score_file"]
+
+# Rows in a part: what is lost when a run is killed, and what each thread has in memory.
+_ROWS = 65_536
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def score_file(
+    model: TableModel,
+    source: str | os.PathLike[str] | Source,
+    out: str | os.PathLike[str],
+    *,
+    reasons: int = 3,
+    keep: Sequence[str] = (),
+    resume: bool = False,
+    force: bool = False,
+    warn: Callable[[TableWarning], None] | None = None,
+    progress: Progress | None = None,
+) -> ScoredFile:
+    """Score the rows of a file into another file, whatever their number.
+
+    What is written is what `TableModel.score` returns, in the order of the rows. Memory holds
+    a few parts of 65,536 rows at a time. On a CPU, as many parts are scored at once as torch
+    has threads.
+
+    Parameters
+    ----------
+    model
+        What scores.
+    source
+        A file, a folder, a glob, "-" for CSV on standard input, or a `Source`.
+    out
+        The file to be: .csv, .tsv (with .gz or without), .parquet, .arrow; "-" for CSV on
+        standard output. A file appears when all rows are scored, or not at all.
+    reasons
+        How many reasons to give for rows that are flagged.
+    keep
+        Columns of the source to copy, besides the id.
+    resume
+        Continue a run of the same model over the same source that was killed, if there is
+        one. The result is the same, byte for byte, as if it had not been killed.
+    force
+        Replace an output that is there; without `resume`, also start anew where a run was not
+        finished.
+    warn
+        Called with warnings about the rows in place of `warnings.warn`.
+    progress
+        Called with how many rows are done, whenever that changes, and about how many there
+        are, if that is known.
+    """
+    check_output(out, force=force)
+    source = source if isinstance(source, Source) else open_source(source)
+    own = [] if model.id is None else [model.id]
+    run = _Run(
+        source,
+        PartScores(model, tuple(dict.fromkeys([*own, *keep])), reasons),
+        once_of_each(_issue if warn is None else warn),
+        progress or (lambda done, total: None),
+    )
+    target = None if _is_stream(out) else Path(out)
+    fingerprint = source.fingerprint()
+    if resume and (target is None or fingerprint is None):
+        raise TableError(
+            "A run that reads standard input or writes standard output cannot be continued. "
+            "Name files, or leave resume out."
+        )
+    run.check()
+    if target is not None and fingerprint is not None:
+        return run.to_file(target, fingerprint, resume=resume, force=force)
+    if target is None and model.threshold.fdr is None:
+        return run.straight_to(out)
+    with tempfile.TemporaryDirectory(
+        prefix=".aloof-", dir=None if target is None else target.parent
+    ) as folder:
+        parts = Parts(Path(folder) / "parts", {}, resume=False, force=False)
+        run.fill(parts)
+        return run.join(parts, out, force=force)
+
+
+@dataclass(frozen=True)
+class _Run:
+    source: Source
+    scores: PartScores
+    warn: Callable[[TableWarning], None]
+    progress: Progress
+
+    def check(self) -> None:
+        """Raise before any work is done if the columns do not fit."""
+        self.scores.check(self.source.names, self.warn)
+
+    def to_file(
+        self, target: Path, fingerprint: str, *, resume: bool, force: bool
+    ) -> ScoredFile:
+        """Score into parts beside the target, and join them into it."""
+        folder = _folder(target)
+        depends_on = {
+            "input": fingerprint,
+            **self.scores.fingerprints(),
+            "version of aloof": __version__,
+            "size of parts": str(_ROWS),
+        }
+        parts = Parts(folder, depends_on, resume=resume, force=force)
+        resumed, joined = parts.n_rows, folder / f"joined-{target.name}"
+        try:
+            self.fill(parts)
+        except PartsError as error:
+            raise _with_advice(error, parts) from error
+        except TableError:  # the rows are at fault, and would be again
+            parts.discard()
+            raise
+        finally:
+            if not parts.n_rows:
+                parts.discard()
+        try:
+            done = self.join(parts, joined, force=True)
+            check_output(target, force=force)
+            os.replace(joined, target)
+        except (TableError, OSError) as error:
+            raise _with_advice(error, parts) from error
+        parts.discard()
+        return ScoredFile(done.n_rows, done.n_anomalies, resumed)
+
+    def straight_to(self, out: str | os.PathLike[str]) -> ScoredFile:
+        """Write rows as they come, where each is decided by itself."""
+        kept = [pa.field(name, pa.string()) for name in self.scores.keep]
+        verdict = Verdict(self.scores.schema(kept), self.scores.decision.least)
+        return self._write(self._scored(0), verdict, out, force=True)
+
+    def fill(self, parts: Parts) -> None:
+        """Score the rows that have no part yet."""
+        for part in self._scored(parts.n_rows):
+            parts.add(part)
+
+    def join(self, parts: Parts, out: str | os.PathLike[str], *, force: bool) -> ScoredFile:
+        """Settle what is an anomaly, and write all rows."""
+        return self._write(parts, self.scores.verdict(parts), out, force=force)
+
+    def _write(
+        self,
+        parts: Iterable[pa.Table],
+        verdict: Verdict,
+        out: str | os.PathLike[str],
+        *,
+        force: bool,
+    ) -> ScoredFile:
+        n_rows = n_anomalies = 0
+        with open_output(out, verdict.schema, force=force) as output:
+            for part in parts:
+                rows = self.scores.settle(part, verdict)
+                output.write(rows)
+                n_rows += rows.num_rows
+                n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
+        return ScoredFile(n_rows, n_anomalies)
+
+    def _scored(self, skip: int) -> Iterator[pa.Table]:
+        """Yield the parts that follow the first `skip` rows."""
+        done, total = skip, about_rows(self.source)
+        self.progress(done, total)
+        batches = self.source.batches(self.scores.columns, rows=_ROWS, skip=skip)
+        workers = torch.get_num_threads() if self._on_cpu else 1
+        for part, remarks in _in_order(self._score, batches, workers):
+            first, done = done + 1, done + part.num_rows
+            for remark in remarks:
+                self.warn(TableWarning(f"Rows {first:,} to {done:,}: {remark}", remark.about))
+            yield part
+            self.progress(done, total)
+
+    def _score(self, batch: pa.RecordBatch) -> tuple[pa.Table, list[TableWarning]]:
+        remarks: list[TableWarning] = []
+        return self.scores.score(pa.Table.from_batches([batch]), remarks.append), remarks
+
+    @property
+    def _on_cpu(self) -> bool:
+        return self.scores.model.detector.device_.type == "cpu"
+
+
+def _in_order(
+    work: Callable[[_Item], _Result], items: Iterable[_Item], workers: int
+) -> Iterator[_Result]:
+    """Yield the results of `work` in the order of the items, with one more item in memory.
+
+    Each worker computes by itself. Threads that share one small product wait for each other
+    most of the time, and nearly all of it where other programs use the processor as well.
+    """
+    threads = torch.get_num_threads()
+    waiting: deque[Future[_Result]] = deque()
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)  # threads yet to come would have one as well
+
+
+def _with_advice(error: Exception, parts: Parts) -> PartsError:
+    if not parts.n_rows:
+        return PartsError(str(error))
+    return PartsError(
+        f"{error} The scores of {parts.n_rows:,} rows are kept in {parts.folder}; continue "
+        "with resume."
+    )
+
+
+def is_unfinished(out: str | os.PathLike[str]) -> bool:
+    """Say whether a run that was to write this file was killed and can be continued."""
+    return os.fspath(out) != "-" and _folder(Path(out)).is_dir()
+
+
+def _folder(target: Path) -> Path:
+    return target.with_name(f".{target.name}.parts")
+
+
+def _is_stream(out: str | os.PathLike[str]) -> bool:
+    """Say whether an output is standard output or a device, which cannot be taken back."""
+    path = Path(out)
+    return os.fspath(out) == "-" or (path.exists() and not path.is_file())
+
+
+def _issue(warning: TableWarning) -> None:
+    warnings.warn(warning, stacklevel=4)

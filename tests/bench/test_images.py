@@ -16,11 +16,10 @@ import pytest
 
 from aloof.bench import Identity, run_study, specify, stored, write_tables
 from aloof.bench.images import (
-    IMAGE_SYSTEMS,
-    UNSUPERVISED,
     ImageCase,
     ImageSpecification,
     ImageStudy,
+    image_systems,
     make_images,
     plan_chunks,
 )
@@ -171,8 +170,9 @@ def test_records_are_written_as_cases_are_scored(
 
 
 def test_known_systems() -> None:
-    assert UNSUPERVISED < set(IMAGE_SYSTEMS)
-    assert "ssad-hybrid" in set(IMAGE_SYSTEMS) - UNSUPERVISED
+    learns = image_systems()
+    assert learns["ssad-hybrid"]
+    assert not learns["cae"]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
 from aloof.estimators._base import Detector
+from aloof.estimators._labelled import LabelledDetector
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
@@ -25,6 +25,7 @@ __all__ = [
     "VAE",
     "Detector",
     "DualPriorVAE",
+    "LabelledDetector",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "PyODAdapter",
@@ -34,13 +35,13 @@ __all__ = [
     "load",
 ]
 
-DETECTORS: Mapping[str, type[Detector]] = {
+DETECTORS: dict[str, type[Detector]] = {
     "vae": VAE,
     "mml": MaxMinVAE,
     "dp": DualPriorVAE,
     "mml-dp": MaxMinDualPriorVAE,
 }
-_ESTIMATORS = {estimator.__name__: estimator for estimator in DETECTORS.values()}
+"""By method. A detector from elsewhere is one more entry."""
 
 
 def load(
@@ -84,6 +85,7 @@ def from_model(
         As in `load`.
     """
     name = model[0].get("estimator")
-    if not isinstance(name, str) or name not in _ESTIMATORS:
+    known = {estimator.__name__: estimator for estimator in DETECTORS.values()}
+    if not isinstance(name, str) or name not in known:
         raise ModelError(f"{os.fspath(path)} holds an unknown estimator, {name!r}.")
-    return restored(_ESTIMATORS[name], path, model, encoder, decoder, device)
+    return restored(known[name], path, model, encoder, decoder, device)

@@ -13,10 +13,12 @@ from aloof.vae.loss import log_likelihood
 from aloof.vae.methods import METHODS, Method, MethodRecord
 from aloof.vae.objective import LIKELIHOODS, Likelihood, Objective
 from aloof.vae.problem import VAEProblem
+from aloof.vae.terms import Anomalies
 
 __all__ = [
     "LIKELIHOODS",
     "METHODS",
+    "Anomalies",
     "Ensemble",
     "FitResult",
     "LearningRateSchedule",

@@ -12,16 +12,15 @@ from torch import Tensor
 from aloof.objectives import (
     bernoulli,
     categorical,
-    cubo,
-    dual_prior_elbo,
     elbo,
     gaussian,
-    max_min_loss,
     reparameterize,
     squared_error,
 )
 from aloof.vae.ensemble import Ensemble
+from aloof.vae.methods import METHODS
 from aloof.vae.objective import Objective
+from aloof.vae.terms import Anomalies
 
 __all__ = ["Terms", "batch_loss", "log_likelihood", "member_numbers"]
 
@@ -138,35 +137,19 @@ def batch_loss(
     anomaly_likelihood = log_likelihood(objective, anomaly_rows[0], output_anomaly)
     anomaly_likelihood = anomaly_likelihood.view(len(mean), n_samples, -1).transpose(0, 1)
 
-    gamma = numbers["gamma"]
-    bound = elbo(likelihood, normal_mean, normal_log_var, beta=beta_kl)
-    normal_loss, anomaly_loss = -bound, torch.zeros_like(anomaly_mean[..., 0])
-    if objective.repels:
-        upper = cubo(
-            anomaly_likelihood,
-            z_anomaly,
-            anomaly_mean,
-            anomaly_log_var,
-            beta=numbers["beta_cubo"],
-        )
-        normal_loss, anomaly_loss = max_min_loss(
-            bound,
-            upper,
-            gamma=gamma,
-            form=objective.repulsion,
-            margin=numbers["margin"],
-        )
-    if objective.attracts:
-        is_anomaly = torch.ones_like(anomaly_loss, dtype=torch.bool)
-        own_bound = dual_prior_elbo(
-            anomaly_likelihood.mean(0),
-            anomaly_mean,
-            anomaly_log_var,
-            is_anomaly,
-            alpha=numbers["alpha"],
-            beta=beta_kl,
-        )
-        anomaly_loss = anomaly_loss - gamma * own_bound
+    anomalies = Anomalies(
+        anomaly_likelihood,
+        z_anomaly,
+        anomaly_mean,
+        anomaly_log_var,
+        beta_kl,
+        numbers,
+        objective,
+    )
+    normal_loss = -elbo(likelihood, normal_mean, normal_log_var, beta=beta_kl)
+    anomaly_loss = torch.zeros_like(anomaly_mean[..., 0])
+    for term in METHODS[objective.method].terms:
+        anomaly_loss = anomaly_loss + numbers["gamma"] * term(anomalies)
     return _terms(likelihood, normal_loss, anomaly_loss, n_kept)
 
 

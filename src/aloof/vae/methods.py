@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from aloof.vae.terms import AnomalyTerm, attraction, pushing
 
 __all__ = ["METHODS", "Method", "MethodRecord"]
 
@@ -19,26 +20,27 @@ class MethodRecord:
     ----------
     title
         What the paper calls it.
+    terms
+        What is minimised on labelled anomalies, beside the ELBO of normal rows; none: they
+        are left out.
     attracts
-        Whether labelled anomalies are drawn to a prior of their own.
-    repels
-        Whether their likelihood is pushed down, through the CUBO.
+        Whether anomalies are drawn to a prior of their own, so that a direction leads there.
     """
 
     title: str
+    terms: tuple[AnomalyTerm, ...] = ()
     attracts: bool = False
-    repels: bool = False
 
     @property
     def uses_labels(self) -> bool:
         """Whether labelled anomalies are more than rows to leave out."""
-        return self.attracts or self.repels
+        return bool(self.terms)
 
 
-METHODS: Mapping[str, MethodRecord] = {
+METHODS: dict[str, MethodRecord] = {
     "vae": MethodRecord("VAE"),
-    "mml": MethodRecord("MML-VAE", repels=True),
-    "dp": MethodRecord("DP-VAE", attracts=True),
-    "mml-dp": MethodRecord("MML-DP-VAE", attracts=True, repels=True),
+    "mml": MethodRecord("MML-VAE", (pushing,)),
+    "dp": MethodRecord("DP-VAE", (attraction,), attracts=True),
+    "mml-dp": MethodRecord("MML-DP-VAE", (pushing, attraction), attracts=True),
 }
-"""By the name that commands and files use."""
+"""By the name that commands and files use. A method from elsewhere is one more entry."""

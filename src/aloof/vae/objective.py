@@ -65,11 +65,6 @@ class Objective:
         return METHODS[self.method].attracts
 
     @property
-    def repels(self) -> bool:
-        """Whether the likelihood of anomalies is pushed down."""
-        return METHODS[self.method].repels
-
-    @property
     def uses_labels(self) -> bool:
         """Whether labelled anomalies are more than rows to leave out."""
         return METHODS[self.method].uses_labels

@@ -2,20 +2,18 @@
 
 from aloof.bench.images.settings import PAPER_NETWORKS
 from aloof.bench.images.specification import (
-    IMAGE_SYSTEMS,
-    UNSUPERVISED,
     ImageCase,
     ImageSpecification,
+    image_systems,
 )
 from aloof.bench.images.study import ImageStudy, make_images, plan_chunks
 
 __all__ = [
-    "IMAGE_SYSTEMS",
     "PAPER_NETWORKS",
-    "UNSUPERVISED",
     "ImageCase",
     "ImageSpecification",
     "ImageStudy",
+    "image_systems",
     "make_images",
     "plan_chunks",
 ]

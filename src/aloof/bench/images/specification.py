@@ -9,50 +9,50 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from aloof.baselines import BASELINES, DeepBaseline, Hybrid
 from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.bench.images.splits import class_pairs
 from aloof.bench.specification import Count, Names, Shares, Specification, known
 from aloof.vae import METHODS, Method
 
 __all__ = [
-    "DEEP_METHODS",
-    "IMAGE_SYSTEMS",
     "IMAGE_VARIANTS",
     "SHALLOW_METHODS",
-    "UNSUPERVISED",
     "ImageCase",
     "ImageSpecification",
+    "deep_peers",
+    "image_systems",
     "system_label",
 ]
 
-# Peers by the names the paper has for them on images, and those in `aloof.baselines.BASELINES`.
-DEEP_METHODS: Mapping[str, str] = {
-    "cae": "autoencoder",
-    "deep-svdd": "deep-svdd",
-    "deep-sad": "deep-sad",
-    "classifier": "classifier",
-    "ss-dgm": "ss-dgm",
-}
 SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
-_HYBRIDS = tuple(f"{name}-hybrid" for name in SHALLOW_METHODS)
 
 # Ill-trained: pre-trained for ten epochs, as in the paper's appendix. Without labelled
 # anomalies it is an ill-trained Deep SVDD, which has no other name.
 _ILL, _ILL_EPOCHS = "deep-sad-ill", 10
 
-IMAGE_SYSTEMS: tuple[str, ...] = (
-    *METHODS,
-    *DEEP_METHODS,
-    _ILL,
-    *SHALLOW_METHODS,
-    *_HYBRIDS,
-)
+# What the paper calls a peer on images, where that is not its name in `BASELINES`.
+_CALLED = {"autoencoder": "cae"}
 
-# They learn nothing from labels: there is one result, without labelled anomalies.
-UNSUPERVISED = frozenset(
-    ["vae", "cae", "deep-svdd"]
-    + [name for name in (*SHALLOW_METHODS, *_HYBRIDS) if not name.startswith("ssad")]
-)
+
+def deep_peers() -> dict[str, str]:
+    """Return the deep peers: what they are called here, and their names in `BASELINES`."""
+    made = {name: factory() for name, factory in BASELINES.items()}
+    return {
+        _CALLED.get(name, name): name
+        for name, peer in made.items()
+        if isinstance(peer, DeepBaseline) and not isinstance(peer, Hybrid)
+    }
+
+
+def image_systems() -> dict[str, bool]:
+    """Return every system there is for images, and whether it learns from labels."""
+    found = {name: METHODS[name].uses_labels for name in METHODS}
+    found |= {own: BASELINES[name]().uses_labels for own, name in deep_peers().items()}
+    found[_ILL] = True
+    for name in SHALLOW_METHODS:
+        found[name] = found[f"{name}-hybrid"] = BASELINES[name]().uses_labels
+    return found
 
 
 # The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
@@ -98,6 +98,10 @@ def system_label(method: str, variant: str) -> str:
     return f"{method} ({variant})" if variant else method
 
 
+def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
+    return known("method", image_systems())(names)
+
+
 class ImageSpecification(Specification):
     """Options of ``aloof bench images``. One value may stand for a list of one.
 
@@ -106,7 +110,7 @@ class ImageSpecification(Specification):
     dataset
         By name.
     methods
-        Of `IMAGE_SYSTEMS`. Those that learn nothing from labels stand for a `gamma_l` of 0,
+        Of `image_systems`. Those that learn nothing from labels stand for a `gamma_l` of 0,
         the others for the rest.
     gamma_l, gamma_p
         Ratios of labelled and of hidden anomalies.
@@ -129,7 +133,7 @@ class ImageSpecification(Specification):
     dataset: Annotated[str, AfterValidator(known("image set", IMAGE_SETTINGS))] = (
         "fashion-mnist"
     )
-    methods: Annotated[Names, AfterValidator(known("method", IMAGE_SYSTEMS))] = (
+    methods: Annotated[Names, AfterValidator(_methods)] = (
         "vae",
         "mml",
         "dp",
@@ -156,11 +160,12 @@ class ImageSpecification(Specification):
     def cases(self, n_classes: int) -> list[ImageCase]:
         """Return everything there is to run, in the order of the table."""
         pairs = class_pairs(n_classes, self.problems or n_classes)
+        learns = image_systems()
         found: dict[ImageCase, None] = {}
         for gamma_p, gamma_l, method in product(self.gamma_p, self.gamma_l, self.methods):
             # Without labelled anomalies there is one method and no anomaly class.
             none = gamma_l == 0.0
-            if none != (method in UNSUPERVISED) and not (none and method == _ILL):
+            if none == learns[method] and not (none and method == _ILL):
                 continue
             variants = self.variants if method in METHODS and not none else ("",)
             for variant, (normal, anomaly) in product(variants, pairs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from aloof.baselines import BASELINES, Baseline, CodeDetectors, DeepBaseline, Fitted
 from aloof.bench.images.settings import PAPER_NETWORKS, ImageSetting, image_architecture
 from aloof.bench.images.specification import (
-    DEEP_METHODS,
     IMAGE_VARIANTS,
     SHALLOW_METHODS,
     ImageCase,
     ImageSpecification,
+    deep_peers,
 )
 from aloof.bench.images.splits import ImageSplit
 from aloof.datasets import ImageDataset
@@ -95,19 +95,24 @@ def fit_cases(
     ]
 
 
+# What Ruff et al. published, and for SS-DGM what we took beside it.
+_PUBLISHED: Mapping[str, Mapping[str, float]] = {
+    "cae": {"learning_rate": 1e-4, "weight_decay": 5e-4},
+    "deep-svdd": {"learning_rate": 1e-4, "weight_decay": 5e-7},
+    "deep-sad": {"learning_rate": 1e-4, "weight_decay": 5e-7},
+    "classifier": {"learning_rate": 1e-4, "weight_decay": 5e-7},
+    "ss-dgm": {"learning_rate": 1e-4, "weight_decay": 5e-7, "beta_kl": 0.05},
+}
+
+
 def _deep(spec: ImageSpecification, name: str) -> DeepBaseline:
-    """Return a deep peer of a family, with the numbers that Ruff et al. published."""
-    peer = DEEP_METHODS[name.removesuffix("-ill")]
-    epochs = {"max_epochs": spec.baseline_epochs}
-    numbers: dict[str, Any] = {"learning_rate": 1e-4, "weight_decay": 5e-7}
-    if peer == "autoencoder":
-        numbers["weight_decay"] = 5e-4
-    elif peer != "classifier":
-        epochs["pretrain_epochs"] = spec.pretrain_epochs(name)
-    if peer == "ss-dgm":
-        numbers["beta_kl"] = 0.05
-    images = PAPER_NETWORKS[spec.dataset]
-    return cast(DeepBaseline, BASELINES[peer](images=images, **epochs, **numbers))
+    """Return the deep peer of a family."""
+    called = name.removesuffix("-ill")
+    peer = BASELINES[deep_peers()[called]](images=PAPER_NETWORKS[spec.dataset])
+    peer.set_params(max_epochs=spec.baseline_epochs, **_PUBLISHED.get(called, {}))
+    if "pretrain_epochs" in peer.get_params(deep=False):
+        peer.set_params(pretrain_epochs=spec.pretrain_epochs(name))
+    return cast(DeepBaseline, peer)
 
 
 def _detector(case: ImageCase) -> Baseline:

@@ -124,7 +124,8 @@ class Column(ABC):
 
     A kind of columns is a subclass that is a frozen dataclass, whose fields JSON can hold, and
     that `aloof.models.table.columns.register` makes known. The features of a column have a
-    variance of about 1 taken together, so that a category with many values counts as much as a number.
+    variance of about 1 taken together, so that a category with many values counts as much as
+    a number.
 
     Attributes
     ----------

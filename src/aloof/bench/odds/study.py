@@ -141,8 +141,8 @@ class OddsStudy(Study[Case]):
                 "n_labelled": len(split.train_anomaly),
                 "n_hidden": len(split.hidden),
                 "n_test": len(split.test),
-                "revision": revision(case.method),
             },
+            revision(case.method),
         )
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:

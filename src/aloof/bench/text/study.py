@@ -108,8 +108,8 @@ class TextStudy(Study[TextCase]):
                 "n_normal": len(run.normal),
                 "n_anomaly": len(run.anomaly) if case.gamma_l else 0,
                 "n_test": len(run.split.test),
-                "revision": revision(case.method),
             },
+            revision(case.method),
         )
 
     def groups(self, cases: Sequence[TextCase], where: Where) -> Iterable[Group[TextCase]]:

@@ -167,7 +167,9 @@ def stacked(
         compile=compiled,
     )
     learner = partial(VAELearner, case.architecture, config)
-    return _StackRun([data], [problem.task()], learner, config.schedule, device)._epoch
+    run = _StackRun([data], [problem.task()], learner, config.schedule, device)
+    step = run.stepper()
+    return lambda epoch: run._epoch(epoch, step)
 
 
 def measure(case: Case, device: torch.device) -> list[dict[str, object]]:

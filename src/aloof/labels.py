@@ -23,6 +23,7 @@ __all__ = [
     "Convention",
     "encode_labels",
     "read_labels",
+    "with_gaps",
 ]
 
 ANOMALY, NORMAL, UNLABELLED = 1, 0, -1
@@ -194,3 +195,11 @@ def _listed(values: set[Any]) -> str:
     shown = sorted(map(repr, values))
     more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
     return ", ".join(shown[:8]) + more
+
+
+def with_gaps(labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return labels that were read as a user would give them: NaN means unlabelled.
+
+    1 and -1 alone could be a mistake, and would be refused; 1 and NaN could not.
+    """
+    return np.where(labels == UNLABELLED, np.nan, labels)

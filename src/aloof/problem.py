@@ -29,36 +29,20 @@ class Problem:
     known
         Which of `normal` are labelled as normal, for methods to which that is more than being
         unlabelled; None: none of them.
-    validation_normal, validation_anomaly
-        Rows held out for early stopping.
-    rows_per_epoch
-        How many normal rows an epoch draws; None: every one once. Problems of different sizes
-        are one stack if they draw equally many.
     """
 
     normal: NDArray[np.int64]
     seeds: Sequence[int]
     anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
     known: NDArray[np.bool_] | None = None
-    validation_normal: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
-    validation_anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
-    rows_per_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is not None and len(self.known) != len(self.normal):
+            raise ValueError(
+                f"known must say for each of the {len(self.normal)} normal rows whether it is "
+                f"labelled; it has {len(self.known)} entries."
+            )
 
     def without_anomalies(self) -> Self:
         """Return what is left to a method that does not look at labels."""
-        return replace(
-            self,
-            anomaly=self.anomaly[:0],
-            known=None,
-            validation_anomaly=self.validation_anomaly[:0],
-        )
-
-    def shifted(self, start: int) -> Self:
-        """Return the problem for the same rows, `start` further down in a longer array."""
-        return replace(
-            self,
-            normal=self.normal + start,
-            anomaly=self.anomaly + start,
-            validation_normal=self.validation_normal + start,
-            validation_anomaly=self.validation_anomaly + start,
-        )
+        return replace(self, anomaly=self.anomaly[:0], known=None)

@@ -202,6 +202,76 @@ def test_fit_takes_images(visible_images):
     np.testing.assert_allclose(scores, sad.fitted_.score(on.X_test).mean(0))
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("deep-sad", {"pretrain_epochs": 3}),
+        ("deep-sad", {"eta": 2.0}),
+        ("deep-svdd-soft", {"nu": 0.2}),
+        ("ss-dgm", {"classifier_weight": 50.0}),
+        ("ss-dgm", {"anomaly_share": 0.5}),
+        ("classifier", {"weight_decay": 0.1}),
+        ("autoencoder", {"bias": False}),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(
+    fit_problems, visible, tmp_path, name, change
+):
+    path, problems = tmp_path / "fit.ckpt", [visible.problem((0,))]
+    fit_problems(name, visible, problems, checkpoint=path)
+    with pytest.raises(StaleCheckpointError):
+        fit_problems(name, visible, problems, checkpoint=path, **change)
+    path.unlink()  # the first phase's alone, as somebody would who reads one name
+    try:
+        (found,) = fit_problems(name, visible, problems, checkpoint=path, **change)
+    except StaleCheckpointError:
+        return
+    (fresh,) = fit_problems(name, visible, problems, **change)
+    np.testing.assert_array_equal(found.score(visible.X_test), fresh.score(visible.X_test))
+
+
+def test_images_that_are_none_are_refused(visible_images):
+    on = visible_images
+    for name in ("oc-svm", "classifier"):
+        brief = {"max_epochs": 1, "device": "cpu"} if name == "classifier" else {}
+        with pytest.raises(ValueError, match=r"must be numbers in \[0, 1\], or bytes"):
+            BASELINES[name](**brief).fit(on.X.astype(int), on.y)
+        fitted = BASELINES[name](random_state=0, **brief).fit(on.X, on.y)
+        with pytest.raises(ValueError, match=r"in \[0, 1\], or bytes"):
+            fitted.anomaly_score(on.X.astype(float))
+        with pytest.raises(ValueError, match="images of shape"):
+            fitted.anomaly_score(on.X[:, :, :7])
+        assert fitted.anomaly_score(on.X[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["ssad-hybrid", "kde-hybrid"])
+def test_unlabelled_rows_and_anomalies_alone_will_do(make, hidden, name):
+    y = np.where(hidden.y == 1, 1.0, np.nan)
+    by_gaps = make(name).fit(hidden.X, y).anomaly_score(hidden.X_test)
+    assert np.isfinite(by_gaps).all()
+
+
+def test_a_hybrid_says_that_it_is_no_stack(fit_problems, visible):
+    with pytest.raises(TypeError, match="CodeDetectors"):
+        fit_problems("kde-hybrid", visible, [visible.problem()])
+
+
+def test_deep_sad_without_labels_is_deep_svdd(fit_problems, rows):
+    (sad,) = fit_problems("deep-sad", rows, [rows.problem(n_anomalies=0)])
+    (svdd,) = fit_problems("deep-svdd", rows, [rows.problem()])
+    np.testing.assert_array_equal(sad.score(rows.X_test), svdd.score(rows.X_test))
+
+
+def test_few_and_many_anomalies_are_one_stack_where_batches_are_half_of_them(
+    fit_problems, visible
+):
+    for name in ("devnet", "ss-dgm"):
+        reports = []
+        problems = [visible.problem((0,), 3), visible.problem((0, 1))]
+        fit_problems(name, visible, problems, on_epoch=reports.append)
+        assert reports[-1].n_members == 3
+
+
 def test_scores_do_not_depend_on_the_other_rows(fit_problems, rows):
     (fitted,) = fit_problems("deep-svdd", rows, [rows.problem((0, 1))])
     scores = fitted.score(np.concatenate([rows.X_test, rows.X]))

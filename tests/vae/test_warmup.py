@@ -41,21 +41,26 @@ def test_nothing_is_shared_where_it_would_not_be_the_same(changes: dict[str, int
     assert not share_warmups(compared(), config(**changes)).problems
 
 
-def test_sharing_changes_no_result_and_saves_epochs() -> None:
+@pytest.mark.parametrize("lr_schedule", ["constant", "step", "cosine"])
+def test_sharing_changes_no_result_and_saves_epochs(
+    lr_schedule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aloof.vae.config._STEP", 2)  # of the rate: soon enough to be seen
     problems, seen = compared(), []
+    schedule = config(lr_schedule=lr_schedule)
 
     def note(report: EpochReport) -> None:
         seen.append((report.epoch, report.max_epochs))
 
-    together = train([data()], problems, architecture(), config(), device=CPU, on_epoch=note)
-    total = count_epochs(problems, config())
+    together = train([data()], problems, architecture(), schedule, device=CPU, on_epoch=note)
+    total = count_epochs(problems, schedule)
     assert [epoch for epoch, _ in seen] == list(range(1, total + 1))
     assert {most for _, most in seen} == {total}
     # Six stacks of 8 epochs, four of which begin after 3 epochs that are trained once.
-    alone_epochs = sum(count_epochs([one], config()) for one in problems)
+    alone_epochs = sum(count_epochs([one], schedule) for one in problems)
     assert total < alone_epochs
     for one, result in zip(problems, together, strict=True):
-        alone = train([data()], [one], architecture(), config(), device=CPU)[0]
+        alone = train([data()], [one], architecture(), schedule, device=CPU)[0]
         for key, value in states(alone.ensemble).items():
             torch.testing.assert_close(
                 result.ensemble.state()[key], value, rtol=1e-7, atol=1e-9

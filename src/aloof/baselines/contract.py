@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aloof.estimators._images import as_numbers
+from aloof.estimators._images import as_numbers, check_images
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import LabelError, LabelWarning
 from aloof.labels import ANOMALY, read_labels
@@ -146,14 +146,28 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         """Return checked rows as numbers, flat."""
-        images = getattr(X, "ndim", 2) == 4
-        if images:
+        if getattr(X, "ndim", 2) == 4:
             pixels = np.asarray(X)
+            self._check_images(pixels, reset=reset)
             X = as_numbers(pixels.reshape(len(pixels), prod(pixels.shape[1:])))
+        elif reset:
+            self.__dict__.pop("shape_", None)
         checked: NDArray[np.float64] = validate_data(
             self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
         return checked
+
+    def _check_images(self, pixels: NDArray[Any], *, reset: bool) -> None:
+        """Refuse pixels that are neither bytes nor in [0, 1], and images of another size."""
+        name = type(self).__name__
+        check_images(pixels, name, standardize=None, likelihood="squared-error")
+        if reset:
+            self.shape_ = pixels.shape[1:]
+        elif pixels.shape[1:] != getattr(self, "shape_", None):
+            raise ValueError(
+                f"X has images of shape {pixels.shape[1:]}, but {name} was fitted with "
+                f"{getattr(self, 'shape_', 'rows of numbers')}."
+            )
 
     def _seed(self) -> int:
         if isinstance(self.random_state, int | np.integer):

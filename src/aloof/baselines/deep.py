@@ -66,7 +66,8 @@ class DeepBaseline(Baseline):
     weight_decay
         Weight of the squared parameters in the loss, times one half.
     precision
-        ``"bfloat16"`` trains the networks in autocast, all but their last layer.
+        ``"bfloat16"`` trains the networks in autocast, all but the last layer of encoders and
+        classifiers.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
 
@@ -74,6 +75,8 @@ class DeepBaseline(Baseline):
     ----------
     fitted_
         The trained members.
+    device_
+        Where they were trained.
     """
 
     hidden: tuple[int, ...] = (32, 16, 8)
@@ -122,7 +125,7 @@ class DeepBaseline(Baseline):
         self._check_parameters()
         for problem in problems:
             self._check_problem(problem)
-        device = resolve_device(self.device)
+        self.device_ = device = resolve_device(self.device)
         keys = [_key(self._seen(problem)) for problem in problems]
         distinct = dict(zip(keys, map(self._seen, problems), strict=True))
         own = list(distinct.values())
@@ -165,7 +168,7 @@ class DeepBaseline(Baseline):
         return epochs_of([self._task(problem) for problem in problems], self._schedule())
 
     def _seen(self, problem: Problem) -> Problem:
-        """Return what a method sees of a problem that uses no labels, or does."""
+        """Return a problem as far as the method looks at it: with its labels, or without."""
         return problem if self.uses_labels else problem.without_anomalies()
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
@@ -195,6 +198,7 @@ class DeepBaseline(Baseline):
             allow_nd=True,
             ensure_min_samples=2 if reset else 1,
         )
+        self._check_images(checked, reset=reset)
         return checked
 
     def _check_parameters(self) -> None:
@@ -205,7 +209,7 @@ class DeepBaseline(Baseline):
         )
 
     def _check_problem(self, problem: Problem) -> None:
-        if len(problem.normal) < 2 or not problem.seeds:
+        if len(problem.normal) < 2 or not len(problem.seeds):
             raise ValueError(
                 "A problem needs at least two normal rows and one seed; got "
                 f"{len(problem.normal)} and {len(problem.seeds)}."

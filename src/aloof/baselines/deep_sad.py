@@ -66,7 +66,7 @@ class DeepSAD(HypersphereBaseline):
     Notes
     -----
     The other parameters are those of `aloof.baselines.hypersphere.HypersphereBaseline`.
-    Without a labelled anomaly this is one-class Deep SVDD, to the bit. Pre-training and
+    Without a label this is one-class Deep SVDD, to the bit. Pre-training and
     centre use the rows not labelled as anomalies. The authors' code means to pre-train but
     loads none of the weights; here the encoder *is* the autoencoder's.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, get_args
 
 import torch
@@ -65,11 +66,13 @@ class DeepSVDDMembers(Spheres):
         """Set the radius of a soft boundary to a quantile of the distances."""
         if not self._soft or epoch + 1 < _FIXED_RADIUS_EPOCHS:
             return
-        for k, task in enumerate(setup.tasks):
-            own = self.select(slice(k, k + 1))
-            distance = over_data(own.score, setup, task.rows, 1)
-            radius = torch.quantile(distance, 1.0 - self._nu)
-            self.tensors["squared_radius"][k].copy_(radius)
+        start = 0
+        for task, members in groupby(setup.tasks):  # members of a task stand side by side
+            part = slice(start, start := start + len(list(members)))
+            own = self.select(part)
+            distance = over_data(own.score, setup, task.rows, own.n_members)
+            radius = torch.quantile(distance, 1.0 - self._nu, dim=1, keepdim=True)
+            self.tensors["squared_radius"][part].copy_(radius)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -79,7 +79,7 @@ class DevNet(DeepBaseline):
 
     Normal rows are drawn to the mean of 5,000 reference scores from N(0, 1), labelled
     anomalies to at least five of their standard deviations above. Unlabelled rows are taken
-    as normal. Every batch is half anomalies, drawn with replacement.
+    as normal. Every batch is half anomalies, all of them equally often.
 
     Notes
     -----

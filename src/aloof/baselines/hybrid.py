@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.contract import Baseline
 from aloof.baselines.members import Fitted
-from aloof.labels import ANOMALY
+from aloof.labels import ANOMALY, with_gaps
 from aloof.training import Stream, derive
 
 __all__ = ["CodeDetectors", "Hybrid"]
@@ -50,9 +50,10 @@ class CodeDetectors:
         self._autoencoder = autoencoder
         rows = np.concatenate([detector.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
         codes, labels = autoencoder.encode(X[rows]), labels[rows]
+        given = with_gaps(labels)
         self._scalers = [StandardScaler().fit(own[labels != ANOMALY]) for own in codes]
         self.detectors: list[Baseline] = [
-            clone(detector).set_params(random_state=seed).fit(scaler.transform(own), labels)
+            clone(detector).set_params(random_state=seed).fit(scaler.transform(own), given)
             for scaler, own in zip(self._scalers, codes, strict=True)
         ]
 
@@ -98,13 +99,20 @@ class Hybrid(Autoencoder):
         """Whether `detector` does."""
         return self.detector.uses_labels
 
+    def fit_problems(self, *args: Any, **options: Any) -> list[Fitted]:
+        """Say what to do instead: a hybrid is not a network."""
+        raise TypeError(
+            "A hybrid is not trained as a stack. Fit the Autoencoder of all problems, and "
+            "CodeDetectors to the codes of each."
+        )
+
     def _check_labels(self, labels: NDArray[np.int64]) -> None:
         """Leave that to `detector`."""
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
         own = {f.name: getattr(self, f.name) for f in fields(Autoencoder) if f.init}
         own["random_state"] = derive(seed, Stream.MEMBER, 0)
-        self.autoencoder_ = Autoencoder(**own).fit(X, labels)
+        self.autoencoder_ = Autoencoder(**own).fit(X, with_gaps(labels))
         self.fitted_ = self.autoencoder_.fitted_
         self.detectors_ = CodeDetectors(
             self.detector, self.fitted_, X, labels, derive(seed, Stream.MEMBER, 1)

@@ -131,6 +131,7 @@ class HypersphereBaseline(DeepBaseline):
             key: cast(Stack, trained.members.stacks["encoder"])
             for key, trained in zip(first, pretrained, strict=True)
         }
+        del pretrained  # the decoders are done
         tasks = [self._task(problem) for problem in problems]
         learner = partial(RowLearner, partial(self._started, encoders, first))
         return run.train(tasks, learner, self._schedule())

@@ -274,9 +274,6 @@ def mixed_task(problem: Problem) -> Task:
             [_normal_labels(problem), np.full(len(problem.anomaly), ANOMALY)]
         ),
         seeds=problem.seeds,
-        rows_per_epoch=None
-        if problem.rows_per_epoch is None
-        else problem.rows_per_epoch + len(problem.anomaly),
         setting=digest_of(problem),
     )
 
@@ -293,7 +290,6 @@ def balanced_task(problem: Problem) -> Task:
         labels=_normal_labels(problem),
         extra=problem.anomaly,
         seeds=problem.seeds,
-        rows_per_epoch=problem.rows_per_epoch,
     )
 
 

@@ -128,7 +128,15 @@ class _RowModel(nn.Module):
 
 
 class CodeClassifiers(LearningMembers):
-    """M2 of some members; rows are codes ``(members, n, size)``."""
+    """M2 of some members; rows are codes ``(members, n, size)``.
+
+    Attributes
+    ----------
+    weight
+        Of the classifier.
+    """
+
+    weight: float
 
     @classmethod
     def build(
@@ -139,7 +147,7 @@ class CodeClassifiers(LearningMembers):
         codes = torch.zeros(2, size, dtype=setup.dtype)
         example = [codes, torch.zeros(2, dtype=torch.int64), codes]
         members = cls({"classifier": setup.stack(made, example)})
-        members.noise_size = size
+        members.noise_size, members.weight = size, weight
         return members
 
     def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import ParameterGrid
@@ -22,6 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from aloof.baselines.contract import Baseline, LabelUse
 from aloof.baselines.hybrid import Hybrid
 from aloof.baselines.registry import BASELINES
+from aloof.labels import with_gaps
 
 __all__ = ["UNFAIR", "UNFAIR_GRIDS", "Unfair", "fit_unfairly", "peeked_rows"]
 
@@ -56,7 +57,7 @@ def peeked_rows(
 def fit_unfairly(
     name: str,
     X: NDArray[np.float64],
-    y: NDArray[np.int64],
+    y: ArrayLike,
     X_peeked: NDArray[np.float64],
     y_peeked: NDArray[np.int64],
     **parameters: Any,
@@ -124,7 +125,8 @@ class Unfair(Baseline):
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         if not hasattr(self, "_peeked"):
             raise ValueError("An unfair baseline needs rows of the test set: call peek first.")
-        self.baseline_ = fit_unfairly(self.name, X, labels, *self._peeked, random_state=seed)
+        y = with_gaps(labels)
+        self.baseline_ = fit_unfairly(self.name, X, y, *self._peeked, random_state=seed)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.floating]:
         return self.baseline_.anomaly_score(X)

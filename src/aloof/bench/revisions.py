@@ -12,9 +12,9 @@ __all__ = ["REVISIONS", "revision"]
 
 REVISIONS: Mapping[str, int] = {
     "vae": 1,
-    "mml": 1,
-    "dp": 1,
-    "mml-dp": 1,
+    "mml": 2,
+    "dp": 2,
+    "mml-dp": 2,
     "autoencoder": 2,
     "deep-svdd": 2,
     "deep-sad": 2,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS, Detector, fit_many
 from aloof.exceptions import AloofError, CalibrationWarning
-from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
 from aloof.training import Stream, derive
 
 __all__ = ["check_choices", "fit_detector", "hold_out"]
@@ -110,8 +110,7 @@ def fit_detector(
     -------
     How many there are of each kind, and what to say about the calibration.
     """
-    # To a detector, NaN means unlabelled without doubt; -1 and 1 alone could be a mistake.
-    y = np.where(labels == UNLABELLED, np.nan, labels)[train]
+    y = with_gaps(labels)[train]
     # Not the detector's own fit: that would keep the checkpoint's name in the model.
     kept = None if checkpoint is None else str(checkpoint)
     fit_many([detector], [(rows(train), y)], checkpoint=kept)

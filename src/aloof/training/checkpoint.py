@@ -21,7 +21,7 @@ from aloof.exceptions import CheckpointError, StaleCheckpointError
 from aloof.io import save_tensors, write_file
 from aloof.training.learner import Learner
 from aloof.training.schedule import Schedule
-from aloof.training.stacks import describe
+from aloof.training.stacks import describe, state_of
 from aloof.training.task import Task
 
 __all__ = [
@@ -67,7 +67,8 @@ def fingerprint(
         for rows in (task.rows, labels, task.extra, task.held_out, task.held_out_extra):
             digest.update(np.ascontiguousarray(rows, np.int64).tobytes())
             digest.update(b"|")
-    for part in data:
+    begin = {**state_of(learner.stacks), **learner.state()}  # may come from another phase
+    for part in (*begin.values(), *data):
         digest.update(repr((part.shape, part.dtype)).encode())
         digest.update(part.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
@@ -122,7 +123,7 @@ def read_checkpoint(path: Path, owner: str) -> Checkpoint | None:
         ) from error
     if metadata.get("format") != _FORMAT or metadata.get("owner") != owner:
         raise StaleCheckpointError(
-            f"{path} belongs to a fit with other data, settings or seed. "
-            "Delete it to start from the beginning, or name another checkpoint."
+            f"{path} belongs to a fit with other data, settings or seed. Delete it, and "
+            f"{path.name}.* beside it, to start from the beginning, or name another checkpoint."
         )
     return Checkpoint(int(metadata["epoch"]), tensors)

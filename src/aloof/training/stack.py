@@ -32,7 +32,7 @@ _LENT = threading.Lock()
 
 
 class Stack:
-    """An ensemble's networks of one kind (its encoders, or its decoders).
+    """An ensemble's networks of one kind (encoders, say).
 
     Parameters
     ----------

@@ -27,6 +27,8 @@ class EarlyStopping:
     """
 
     def __init__(self, n_members: int, patience: int) -> None:
+        if patience < 1:
+            raise ValueError(f"patience must be at least 1, or None; got {patience}.")
         self._patience = patience
         self._best = np.full(n_members, np.inf)
         self._best_epoch = np.zeros(n_members, np.int64)

@@ -264,10 +264,9 @@ class _StackRun:
             else None
         )
         self.history = History()
-        self.step: Step = self._step
         # Networks that draw from the host's seeds in every step cannot be replayed.
-        if device.type == "cuda" and not any(stack.engine == "loop" for stack in stacks):
-            self.step = Replay(self._step)
+        loops = any(stack.engine == "loop" for stack in stacks)
+        self.replays = device.type == "cuda" and not loops
 
     def fit(
         self,
@@ -290,23 +289,27 @@ class _StackRun:
             first = skipped
         epoch = first
         progress.skip(first - skipped)
+        step = self.stepper()
         while epoch < max_epochs:
             if self.stopping is not None and self.stopping.all_stopped:
                 break
-            loss = self._epoch(epoch)
+            loss = self._epoch(epoch, step)
             epoch += 1
             progress.add(1, self.n_members, loss)
             if path is not None and epoch % _CHECKPOINT_EVERY == 0:
                 write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
-        if epoch < max_epochs or first == epoch:
+        if max_epochs and (epoch < max_epochs or first == epoch):
             progress.add(max_epochs - epoch, self.n_members, loss)
         if path is not None and epoch > first:
             write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
-        self.step = self._step  # what was recorded holds memory
         self.batches.forget()
         return self._results(epoch, self._state() if keep_state else None)
 
-    def _epoch(self, epoch: int) -> float:
+    def stepper(self) -> Step:
+        """Return what does a step; not kept here, because what it records holds memory."""
+        return Replay(self._step) if self.replays else self._step
+
+    def _epoch(self, epoch: int, step: Step) -> float:
         """Train one epoch; return its mean loss."""
         rate = self.schedule.rate(epoch)
         learning_rate = torch.tensor(rate, device=self.device)
@@ -315,7 +318,7 @@ class _StackRun:
         sums = torch.zeros(len(self.learner.curves), self.n_members, device=self.device)
         n_extra = 0
         for batch in self.batches.epoch(epoch, extra_interval=self._interval(phase)):
-            sums += self.step(batch, phase, learning_rate)
+            sums += step(batch, phase, learning_rate)
             n_extra += batch.extra_noise is not None
         if self.device.type == "cuda" and epoch + 1 < self.schedule.max_epochs:
             interval = self._interval(self.learner.phase(epoch + 1))
@@ -326,8 +329,8 @@ class _StackRun:
             bad = np.flatnonzero(~np.isfinite(total))
             raise DivergenceError(
                 f"The loss of {len(bad)} of {len(total)} members is not finite in epoch "
-                f"{epoch + 1}. Lower learning_rate (now {rate:g}) or max_grad_norm "
-                f"(now {self.schedule.max_grad_norm}), and look for extreme values in the data."
+                f"{epoch + 1}. Lower learning_rate (now {rate:g}){self._clipping()}, and look "
+                "for extreme values in the data."
             )
         self.learner.after_epoch(epoch)
         record = self.learner.summary(totals, self.batches.n_steps, n_extra, phase)
@@ -338,6 +341,10 @@ class _StackRun:
                 self.stopping.update(record["validation"], epoch, self._learned())
         self.history.append(record)
         return float(record["loss"].mean())
+
+    def _clipping(self) -> str:
+        norm = self.schedule.max_grad_norm
+        return "" if norm is None else f" or max_grad_norm (now {norm:g})"
 
     def _interval(self, phase: Phase) -> int | None:
         """Return how often extra rows join the batches of an epoch; None: never."""

@@ -94,7 +94,8 @@ def train(
     begun = run.train(
         [problem.task() for problem in warmups.problems],
         partial(VAELearner, architecture, warmup),
-        warmup.schedule,
+        # The rate is that of the whole: it decays after the warm-up, not during it.
+        replace(config.schedule, max_epochs=config.warmup_epochs),
         keep_state=True,
     )
     trained = run.train(

@@ -68,7 +68,8 @@ class VAELearner(Learner):
         self.noise_size = architecture.latent_dim
         self.extra_size = config.anomaly_batch_size
         self.extra_samples = self._objective.n_samples
-        self._held_out = _HeldOut(setup, architecture.latent_dim) if config.patience else None
+        held_out = config.patience is not None
+        self._held_out = _HeldOut(setup, architecture.latent_dim) if held_out else None
 
     @property
     def stacks(self) -> Mapping[str, Stack]:

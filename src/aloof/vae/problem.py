@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from aloof.problem import Problem
 from aloof.training import Task
@@ -10,23 +13,47 @@ from aloof.vae.objective import Objective
 
 __all__ = ["VAEProblem"]
 
+_NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VAEProblem(Problem):
-    """A problem for VAEs.
+    """A problem for VAEs, to which rows labelled as normal are as good as unlabelled ones.
 
     Attributes
     ----------
     objective
         The method and its numbers.
+    validation_normal, validation_anomaly
+        Rows held out for early stopping.
+    rows_per_epoch
+        How many normal rows an epoch draws; None: every one once. Problems of different sizes
+        are one stack if they draw equally many.
     """
 
     objective: Objective = field(default_factory=Objective)
+    validation_normal: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
+    validation_anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
+    rows_per_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is not None:
+            raise ValueError("known says nothing to a VAE; leave it out.")
 
     @property
     def uses_anomalies(self) -> bool:
         """Whether any step of the training sees a labelled anomaly."""
         return self.objective.uses_labels and len(self.anomaly) > 0
+
+    def shifted(self, start: int) -> VAEProblem:
+        """Return the problem for the same rows, `start` further down in a longer array."""
+        return replace(
+            self,
+            normal=self.normal + start,
+            anomaly=self.anomaly + start,
+            validation_normal=self.validation_normal + start,
+            validation_anomaly=self.validation_anomaly + start,
+        )
 
     def task(self) -> Task:
         """Return it as a learner sees it: labelled anomalies join batches of normal rows."""

@@ -77,6 +77,7 @@ def image_case(record: Any) -> ImageCase:
         "images-cats-vs-dogs",
         "images-cifar10",
         "images-fashion-mnist",
+        "images-ill-trained",
         "images-mnist",
         "images-pollution-fashion-mnist",
     ],

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from aloof.bench.planning import PlanningSpecification, make_planning
 from aloof.cli.app import app
+from aloof.planning import default_config
 
 pytest.importorskip("ompl")
 
@@ -58,6 +61,22 @@ def run(experiment: Path, out: Path, *more: object) -> Result:
     return bench(
         "--experiment", experiment, "--jobs", 1, "--device", "cpu", "--out", out, *more
     )
+
+
+def test_a_record_depends_on_every_number_of_the_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = make_planning(PlanningSpecification(n_worlds=1))
+    uniform, learned = study.cases[0], study.cases[-1]
+    before = {case: study.identity(case).record for case in (uniform, learned)}
+    place = "aloof.bench.planning.systems"
+    slower = replace(default_config(200), learning_rate=1e-4)
+    for name, value in (("default_config", lambda _: slower), ("_ANOMALY_SHARE", 0.1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"{place}.{name}", value)
+            assert not study.identity(learned).holds(before[learned])
+            assert study.identity(uniform).holds(before[uniform])
+    assert study.identity(learned).holds(before[learned])
 
 
 def test_from_start_to_end_and_again(

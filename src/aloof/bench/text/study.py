@@ -34,6 +34,7 @@ from aloof.bench.text.tables import csv_lines, text_grid
 from aloof.bench.text.words import figures, train_words, word_runs, word_scores
 from aloof.exceptions import AloofWarning, StaleCheckpointError
 from aloof.training import discard_checkpoints
+from aloof.vae import METHODS
 
 __all__ = ["TextCase", "TextStudy", "make_text"]
 
@@ -257,7 +258,7 @@ def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
 
 def _learns_labels(method: str) -> bool:
     if method in OURS:
-        return method != "vae"
+        return METHODS[method].uses_labels
     return bool(getattr(peers()[method](), "uses_labels", True))
 
 

@@ -75,7 +75,7 @@ def test_threshold_may_be_edited(folder: Path, model: DualPriorVAE) -> None:
             DualPriorVAE.load(folder)
     manifest["threshold"] = []
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelError, match="threshold should be a valid dictionary"):
+    with pytest.raises(ModelError, match="threshold must be a mapping"):
         DualPriorVAE.load(folder)
 
 

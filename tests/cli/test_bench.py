@@ -148,7 +148,7 @@ def test_a_mistake_in_the_file(experiment: Path) -> None:
     experiment.write_text("methds = ['dp']")
     result = bench("odds", "--experiment", experiment)
     assert result.exit_code == 2
-    assert f"{experiment}: There is no option 'methds'; did you mean 'methods'" in result.stderr
+    assert f"{experiment}: methds is unknown; did you mean 'methods'" in result.stderr
 
 
 def test_failed_fits_are_reported_and_the_rest_is_kept(

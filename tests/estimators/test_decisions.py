@@ -302,9 +302,9 @@ def test_an_edited_rule_is_followed(calibrated: DualPriorVAE, tmp_path: Path) ->
         assert loaded.threshold_ == Threshold(**rule)
         assert loaded.offset_ == calibrated.set_threshold(**rule).offset_
     assert edited(tmp_path / "m", rule=None).threshold_.rule == "value"
-    with pytest.raises(ModelError, match=r"threshold.rule is wrong: .*between 0 and 1"):
+    with pytest.raises(ModelError, match=r"threshold.rule: .*between 0 and 1"):
         edited(tmp_path / "m", rule={"share": 2})
-    with pytest.raises(ModelError, match=r"threshold.rule should be a valid dict"):
+    with pytest.raises(ModelError, match=r"threshold.rule must be a mapping"):
         edited(tmp_path / "m", rule="share")
     with pytest.raises(ModelError, match="Both the anomaly_score and the rule"):
         edited(tmp_path / "m", rule={"share": 0.1}, anomaly_score=0.5)

@@ -25,8 +25,9 @@ def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
     **options
         For a table those of `aloof.models.table.fit`: ``label``, ``id``, ``drop``, ``kinds``,
         ``text``, ... For images those of `aloof.models.images.fit_images`: ``normal``,
-        ``anomaly``, ``labels``, ``size``, ... For both ``method``, ``members``, ``calibration``, ``seed``,
-        ``checkpoint``, ``verbose`` and parameters of the detector, such as ``max_epochs``.
+        ``anomaly``, ``labels``, ``size``, ... For both ``method``, ``members``,
+        ``calibration``, ``seed``, ``checkpoint``, ``verbose`` and parameters of the detector,
+        such as ``max_epochs``.
     """
     given = [name for name, value in options.items() if value is not None]
     kind = kind_for(data, given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
@@ -16,6 +16,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from aloof.io.sections import first_problem
 from aloof.models.table.columns.reading import Reading, is_text, read_numbers, read_text
 from aloof.models.table.words import against, missing_words, short
 
@@ -124,7 +125,8 @@ class Column(ABC):
 
     A kind of columns is a subclass that is a frozen dataclass, whose fields JSON can hold, and
     that `aloof.models.table.columns.register` makes known. The features of a column have a
-    variance of about 1 taken together, so that a category with many values counts as much as a number.
+    variance of about 1 taken together, so that a category with many values counts as much as
+    a number.
 
     Attributes
     ----------
@@ -261,15 +263,10 @@ def from_json(kind: type[_T], state: Any) -> _T:
     try:
         found: _T = _adapter(cast(Any, kind)).validate_json(json.dumps(state))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise ValueError(f"{_where(first['loc'])}{first['msg'].lower()}") from error
+        raise ValueError(first_problem(error)) from error
     return found
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
-
-
-def _where(path: Sequence[int | str]) -> str:
-    return f"{'.'.join(map(str, path))}: " if path else ""

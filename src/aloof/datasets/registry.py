@@ -85,13 +85,14 @@ class Dataset(ABC):
             for entry in dataclasses.fields(self)
             if entry.name != "files"
         }
+        sizes = [file.size for file in self.files]
         return {
             **fields,
             "path": str(self.path),
             "present": self.present,
             "urls": [url for file in self.files for url in file.urls],
             "sha256": [digest for file in self.files for digest in file.sha256],
-            "size": [file.size for file in self.files],
+            **({} if None in sizes else {"size": sizes}),
         }
 
 

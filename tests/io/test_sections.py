@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import Field, TypeAdapter, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from aloof.io.sections import Count, Section, first_problem, problems, read_section
+from aloof.io.sections import STRICT, Count, Section, from_json, problems, read_section
 
 
 class Inner(Section):
@@ -70,10 +71,29 @@ def test_all_problems_by_the_outermost_key() -> None:
         ("inner", "page.inner.name must be text; got 1"),
         ("onn", "page.onn is unknown; did you mean 'on'? Known are inner, numbers, on"),
     ]
-    assert first_problem(caught.value) == "inner.name must be text; got 1 (and 1 more)"
+    with pytest.raises(ValueError, match=r"^inner.name must be text; got 1 \(and 1 more\)$"):
+        read_section(Outer, {"inner": {"name": 1}, "onn": True})
 
 
-def test_words_of_others_are_passed_on() -> None:
-    with pytest.raises(ValidationError) as caught:
-        TypeAdapter(Outer).validate_json("{")
-    assert first_problem(caught.value).startswith("Invalid JSON")
+@dataclass
+class _Point:
+    x: float
+
+
+@dataclass
+class _Line:
+    __pydantic_config__ = STRICT
+
+    ends: tuple[_Point, ...]
+
+
+def test_dataclasses_are_read_as_strictly() -> None:
+    assert from_json(_Line, {"ends": [{"x": 1}]}) == _Line((_Point(1.0),))
+    for content, words in (
+        ({"ends": [{"x": 1, "y": 2}]}, r"^ends.0.y is unknown$"),
+        ({"ends": [{"x": "1"}]}, r"^ends.0.x must be a number; got '1'$"),
+        ({"ends": [{"x": float("nan")}]}, r"^ends.0.x must be a finite number"),
+        ("\ud800", "^Invalid JSON"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            from_json(_Line, content)

@@ -5,27 +5,41 @@ Not imported before it is needed: pydantic takes its time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
 from aloof.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["Count", "Section", "Text", "first_problem", "problems", "read_section"]
+__all__ = ["STRICT", "Count", "Section", "Text", "from_json", "problems", "read_section"]
 
 _S = TypeVar("_S", bound="Section")
+
+_T = TypeVar("_T")
+
+# Types are not converted, numbers are finite, no key is unknown.
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 _LONGEST = 60  # characters of a value in a message
 
 
 class Section(BaseModel):
-    """A part of a file: types are not converted, numbers are finite, no key is unknown."""
+    """A part of a file, read strictly."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = {**STRICT, "frozen": True}
 
 
 def _encodable(text: str) -> str:
@@ -68,10 +82,28 @@ def read_section(kind: type[_S], content: object, *, within: str = "") -> _S:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise ValueError(first_problem(error, kind, within=within)) from error
+        raise ValueError(_first_problem(error, kind, within=within)) from error
 
 
-def first_problem(error: ValidationError, kind: object = None, *, within: str = "") -> str:
+def from_json(kind: type[_T], content: object) -> _T:
+    """Return the dataclass whose fields JSON held; a `ValueError` names the one that is wrong.
+
+    Its ``__pydantic_config__``, such as `STRICT`, says how it is read, and how the dataclasses
+    in it are that have none.
+    """
+    try:
+        found: _T = _adapter(cast(Any, kind)).validate_json(json.dumps(content))
+    except ValidationError as error:
+        raise ValueError(_first_problem(error)) from error
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _first_problem(error: ValidationError, kind: object = None, *, within: str = "") -> str:
     """Say in one line what is wrong first, and how much else is."""
     (_, first), *others = problems(error, kind, within=within)
     return first + (f" (and {len(others)} more)" if others else "")
@@ -122,8 +154,10 @@ _RULES = {
     "dict_type": "be a mapping",
     "float_type": "be a number",
     "int_type": "be a whole number",
+    "list_type": "be a list",
     "model_type": "be a mapping",
     "string_type": "be text",
+    "tuple_type": "be a list",
 }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aloof.exceptions import LabelError, LabelWarning
+from aloof.phrases import count
 
 __all__ = [
     "ANOMALY",
@@ -22,6 +23,7 @@ __all__ = [
     "UNLABELLED",
     "Convention",
     "encode_labels",
+    "normal_rows",
     "read_labels",
 ]
 
@@ -165,6 +167,37 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
             stacklevel=4,
         )
     return labels
+
+
+def normal_rows(
+    labels: NDArray[np.int64],
+    *,
+    things: str = "rows",
+    better: int | None = None,
+    error: type[Exception] = ValueError,
+) -> NDArray[np.int64]:
+    """Return which rows to learn from what is normal: all not labelled as anomalies.
+
+    Parameters
+    ----------
+    labels
+        1, 0 and -1.
+    things
+        What they are of, in the plural.
+    better
+        How many there should be; 2 is the least.
+    error
+        What to raise where there are fewer.
+    """
+    normal = np.flatnonzero(labels != ANOMALY)
+    if len(normal) < 2:
+        more = "" if better is None else f", better {better:,},"
+        raise error(
+            f"There must be at least 2 {things} not labelled as anomalies{more} to learn what "
+            f"is normal; got {count(len(normal), things.removesuffix('s'))}. Add normal or "
+            f"unlabelled {things}."
+        )
+    return normal
 
 
 def _numeric(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -156,7 +156,7 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         make(name).fit(broken, hidden.y)
     with pytest.raises(ValueError, match="features"):
         fitted(name, "hidden").anomaly_score(hidden.X[:, :4])
-    with pytest.raises(ValueError, match="minimum of 2"):
+    with pytest.raises(ValueError, match="at least 2 rows not labelled as anomalies"):
         with pytest.warns(LabelWarning):
             make(name).fit(hidden.X[:3], [1, 1, 0])
 

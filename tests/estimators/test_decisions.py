@@ -102,10 +102,10 @@ def test_value_is_the_anomaly_score_to_be_above(model: DualPriorVAE) -> None:
 def test_without_calibration_the_training_rows_stand_in(model: DualPriorVAE) -> None:
     assert model.calibration_scores_ is None
     assert model.threshold_ == Threshold(share=0.01)
-    usual = model.training_scores_[:400]
+    scores = model.training_scores_[:400]
     for rule in ({"share": 0.1}, {"budget": "10/100"}):
         model.set_threshold(**rule)  # type: ignore[arg-type]
-        assert (usual > -model.offset_).sum() == 40
+        assert (scores > -model.offset_).sum() == 40
     wide = VAE(**SHORT, max_epochs=3, contamination=0.1)
     X = normal(100, np.random.default_rng(0))
     assert wide.fit(X).offset_ == wide.set_threshold(share=0.1).offset_

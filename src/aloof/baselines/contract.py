@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aloof.estimators._images import as_numbers
 from aloof.estimators._parameters import Check, check_parameters, integer, or_none
 from aloof.exceptions import LabelError, LabelWarning
-from aloof.labels import ANOMALY, read_labels
+from aloof.labels import ANOMALY, normal_rows, read_labels
 
 __all__ = ["Baseline", "LabelUse", "SubsampledBaseline", "numpy_seed"]
 
@@ -82,12 +82,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X = self._validate(X, reset=True)
         labels = read_labels(y, len(X))
-        n_normal = int((labels != ANOMALY).sum())
-        if n_normal < 2:
-            raise ValueError(
-                f"Found array with {n_normal} sample(s) that are not labelled as anomalies, "
-                "while a minimum of 2 is required to learn what is normal."
-            )
+        normal_rows(labels)
         self._check_labels(labels)
         seed = self._seed()
         self._fit(X, labels, seed)

@@ -138,12 +138,12 @@ class Model(ABC):
         self, labels: NDArray[np.int64], scores: NDArray[np.float64], call: dict[str, Any]
     ) -> Self:
         """Take scores with their labels; `call` says how to get them again."""
-        if not (usual := labels != ANOMALY).any():
+        if not (normal := labels != ANOMALY).any():
             raise self.error(
                 f"All {self.things} are labelled as anomalies; it takes others to calibrate."
             )
-        self.detector._calibrate(scores[usual])
-        self.training["n_calibration"] = int(usual.sum())
+        self.detector._calibrate(scores[normal])
+        self.training["n_calibration"] = int(normal.sum())
         self.training["calibrated"] = call
         return self
 

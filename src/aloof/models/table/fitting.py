@@ -23,7 +23,6 @@ from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, check_labels, read_label_column
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
-from aloof.phrases import count
 from aloof.text import DEFAULT_EMBEDDER, schedule
 from aloof.vae import Method
 
@@ -146,12 +145,9 @@ def fit(
         labels = read_label_column(label, table[label], anomaly_value)
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
-    if (n_usual := int((labels != ANOMALY).sum())) < 2:
-        raise TableError(
-            "There must be at least 2 rows not labelled as anomalies, better 1,000, to learn "
-            f"what is normal; got {count(n_usual, 'row')}. Add normal or unlabelled rows."
-        )
-    train, held_out = hold_out(labels, calibration, seed)
+    train, held_out = hold_out(
+        labels, calibration, seed, things="rows", better=1000, error=TableError
+    )
     encoder = TableEncoder.fit(
         table.take(train),
         labels[train],

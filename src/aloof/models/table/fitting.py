@@ -17,7 +17,7 @@ from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, fit_detector, hold_out, made_by
 from aloof.models.table.encoder import TableEncoder
-from aloof.models.table.files import Source, open_source
+from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, check_labels, read_label_column
@@ -129,7 +129,7 @@ def fit(
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
         raise TableError("An anomaly_value needs a label: the column that it is in.")
-    names = frame.names if isinstance(frame, Source) else frame.column_names
+    names = column_names(frame)
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
         texts = texts or frame.texts

@@ -103,6 +103,10 @@ _D = TypeVar("_D", bound=Dataset)
 
 def register(dataset: _D) -> _D:
     """Make a data set known, in the place of one of the same name, and return it."""
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"A data set must be an instance of Dataset; got {dataset!r}.")
+    if not dataset.name or not dataset.files:
+        raise ValueError(f"A data set needs a name and files; got {dataset!r}.")
     DATASETS[dataset.name] = dataset
     return dataset
 

@@ -138,3 +138,15 @@ def test_its_state_is_checked_like_that_of_any_other(monkeypatch: pytest.MonkeyP
 def test_what_is_no_kind_is_refused() -> None:
     with pytest.raises(TypeError, match="must be a dataclass and a Column"):
         register(int)  # type: ignore[type-var]
+    with pytest.raises(TypeError, match=r"^Half has no claim and no encode and no features\.$"):
+
+        @register
+        @dataclass(frozen=True)
+        class Half(Column):
+            name: str
+            missing_share: float
+
+    whole = recipe()
+    for kinds in ("address", (), (1,)):
+        with pytest.raises(TypeError, match="kinds must be a tuple of names"):
+            register(dataclass(frozen=True)(type("Odd", (whole,), {"kinds": kinds})))

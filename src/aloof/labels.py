@@ -90,7 +90,7 @@ def encode_labels(
             f"Unknown label convention {convention!r}; known are "
             f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
         )
-    values = [_plain(value) for value in np.asarray(y, dtype=object).ravel()]
+    values = [_scalar(value) for value in np.asarray(y, dtype=object).ravel()]
     unknown = {value for value in values if value is not None and value not in mapping}
     if unknown:
         raise LabelError(
@@ -201,19 +201,19 @@ def normal_rows(
 
 
 def _numeric(values: NDArray[Any]) -> NDArray[np.float64]:
-    plain = [_plain(value) for value in values.tolist()]
-    strings = {value for value in plain if isinstance(value, str)}
+    scalars = [_scalar(value) for value in values.tolist()]
+    strings = {value for value in scalars if isinstance(value, str)}
     if strings:
         raise LabelError(f"y holds strings ({_listed(strings)}). {_HINT}")
     try:
-        return np.array([np.nan if value is None else value for value in plain], np.float64)
+        return np.array([np.nan if value is None else value for value in scalars], np.float64)
     except (TypeError, ValueError) as error:
-        kinds = sorted({type(value).__name__ for value in plain})
+        kinds = sorted({type(value).__name__ for value in scalars})
         raise LabelError(f"y holds values of type {', '.join(kinds)}. {_HINT}") from error
 
 
-def _plain(value: Any) -> Hashable:
-    """Return None for every kind of missing value, plain Python otherwise."""
+def _scalar(value: Any) -> Hashable:
+    """Return None for every kind of missing value, a value of Python otherwise."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.generic):

@@ -20,9 +20,8 @@ from aloof.cli.options import (
     Labels,
     Model,
     Normal,
-    passed,
+    called,
 )
-from aloof.cli.progress import progress_bar
 from aloof.models.loading import open_model
 
 __all__ = ["calibrate"]
@@ -52,11 +51,7 @@ def calibrate(
     Example: **aloof calibrate model last-month.parquet**
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.calibrate, progress=progress
-        )
-        fitted.calibrate(fitted.read(data, **reading), **options)
+    called(context, fitted, fitted.calibrate, data)
     fitted.save(model)
     known = fitted.detector.calibration_scores_
     n = 0 if known is None else len(known)

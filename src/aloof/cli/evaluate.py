@@ -20,9 +20,8 @@ from aloof.cli.options import (
     Labels,
     Model,
     Normal,
-    passed,
+    called,
 )
-from aloof.cli.progress import progress_bar
 from aloof.models import Evaluation
 from aloof.models.loading import open_model
 
@@ -55,11 +54,7 @@ def evaluate(
     labels.csv**.
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.evaluate, progress=progress
-        )
-        found = fitted.evaluate(fitted.read(data, **reading), **options)
+    found = called(context, fitted, fitted.evaluate, data)
     typer.echo(json.dumps(found.as_dict()) if as_json else _words(found, fitted.things))
 
 

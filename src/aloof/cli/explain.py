@@ -17,9 +17,8 @@ from aloof.cli.options import (
     FileFormat,
     Json,
     Model,
-    passed,
+    called,
 )
-from aloof.cli.progress import progress_bar
 from aloof.models.loading import open_model
 
 __all__ = ["explain"]
@@ -51,11 +50,7 @@ def explain(
     Images: **aloof explain model new-images/ --top 5 --out strange.png**
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.most_anomalous, progress=progress
-        )
-        found = fitted.most_anomalous(fitted.read(data, **reading), **options)
+    found = called(context, fitted, fitted.most_anomalous, data)
     tell_skipped(found.skipped)
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))

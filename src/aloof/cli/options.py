@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from aloof.cli.group import fail
+from aloof.cli.progress import progress_bar
 from aloof.models.kinds import options_of
+
+if TYPE_CHECKING:
+    from aloof.models import Model as AnyModel
 
 __all__ = [
     "Anomaly",
@@ -25,6 +29,7 @@ __all__ = [
     "Labels",
     "Model",
     "Normal",
+    "called",
     "given",
     "passed",
 ]
@@ -74,6 +79,8 @@ Labels = Annotated[
     typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
 ]
 
+_T = TypeVar("_T")
+
 # What every command deals with itself.
 _OWN = {"model", "data", "device", "as_json"}
 # Where a parameter of a command has another name than that of the model.
@@ -116,6 +123,28 @@ def passed(
             fail(f"{parameter.opts[0]} cannot be used with {what}.")
     values = {_NAMES.get(name, name): value for name, value in context.params.items()} | more
     return [{name: values[name] for name in names if name in values} for names in known]
+
+
+def called(
+    context: typer.Context, model: AnyModel, method: Callable[..., _T], data: str, **more: Any
+) -> _T:
+    """Call a method of a model with the data and the options of a command, under a bar.
+
+    Parameters
+    ----------
+    context
+        Of the command.
+    model, method
+        The model, and the method of it.
+    data
+        As the user wrote it.
+    **more
+        See `passed`.
+    """
+    with progress_bar("Scoring") as progress:
+        more["progress"] = progress
+        reading, options = passed(context, model.kind, model.read, method, **more)
+        return method(model.read(data, **reading), **options)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

@@ -22,9 +22,8 @@ from aloof.cli.options import (
     Labels,
     Model,
     Normal,
-    passed,
+    called,
 )
-from aloof.cli.progress import progress_bar
 from aloof.models.loading import open_model
 from aloof.models.page import check_report
 
@@ -65,9 +64,5 @@ def report(
     """
     check_report(out, force=force)
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.report, progress=progress
-        )
-        fitted.report(fitted.read(data, **reading), **options)
+    called(context, fitted, fitted.report, data)
     typer.echo(json.dumps({"report": str(out)}) if as_json else out)

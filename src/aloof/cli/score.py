@@ -17,9 +17,8 @@ from aloof.cli.options import (
     FileFormat,
     Json,
     Model,
-    passed,
+    called,
 )
-from aloof.cli.progress import progress_bar
 from aloof.models.loading import open_model
 from aloof.models.table import check_output
 from aloof.models.table.streaming import is_unfinished
@@ -78,16 +77,7 @@ def score(
     check_output(out, force=force)
     fitted = open_model(model, device=device)
     try:
-        with progress_bar("Scoring") as progress:
-            reading, options = passed(
-                context,
-                fitted.kind,
-                fitted.read,
-                fitted.score_file,
-                progress=progress,
-                keep=keep or (),
-            )
-            done = fitted.score_file(fitted.read(data, **reading), **options)
+        done = called(context, fitted, fitted.score_file, data, keep=keep or ())
     except KeyboardInterrupt:
         if is_unfinished(out):
             typer.echo("The same command with --resume continues.", err=True)

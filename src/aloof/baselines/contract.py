@@ -12,11 +12,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.estimators._images import as_numbers
-from aloof.estimators._parameters import Check, check_parameters, integer, or_none
+from aloof.estimators._parameters import Check, check_parameters, integer, or_none, seed_of
 from aloof.exceptions import LabelError, LabelWarning
 from aloof.labels import ANOMALY, normal_rows, read_labels
 
@@ -84,7 +83,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         labels = read_labels(y, len(X))
         normal_rows(labels)
         self._check_labels(labels)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         self._fit(X, labels, seed)
         self.seed_ = seed
         return self
@@ -143,13 +142,6 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
         return checked
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        if self.random_state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -9,21 +9,13 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import tell_skipped
-from aloof.cli.options import (
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Json,
-    Model,
-    called,
-)
+from aloof.cli.options import READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 
 __all__ = ["explain"]
 
 
+@also(READING)
 def explain(
     context: typer.Context,
     model: Model,
@@ -35,9 +27,6 @@ def explain(
         typer.Option(metavar="PNG", help="Images: a picture of what is strange about them."),
     ] = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
     """Show the most anomalous rows with the reasons, in words.

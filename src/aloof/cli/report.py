@@ -8,28 +8,14 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.options import (
-    Anomaly,
-    AnomalyValue,
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Id,
-    Json,
-    Label,
-    Labels,
-    Model,
-    Normal,
-    called,
-)
+from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 from aloof.models.page import check_report
 
 __all__ = ["report"]
 
 
+@also(LABELLING, READING)
 def report(
     context: typer.Context,
     model: Model,
@@ -37,16 +23,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page, such as report.html.")],
     top: Annotated[int, typer.Option(min=1, help="How many anomalies to list.")] = 20,
     title: Annotated[str, typer.Option(help="The heading.")] = "Anomaly report",
-    label: Label = None,
-    anomaly_value: AnomalyValue = None,
-    normal: Normal = None,
-    anomaly: Anomaly = None,
-    labels: Labels = None,
-    id: Id = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a page that is there.")
     ] = False,

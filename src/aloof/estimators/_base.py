@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.calibration import Threshold
@@ -25,7 +24,7 @@ from aloof.estimators._images import (
     check_images,
     check_ndim,
 )
-from aloof.estimators._parameters import check_parameters
+from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
@@ -292,7 +291,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         labels = read_labels(y, len(X))
         self.device_ = resolve_device(self.device)
         normal = normal_rows(labels)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
         self.shape_ = X.shape[1:]
         self.scaling_ = Standardizer.identity(self.shape_)
@@ -410,13 +409,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self._scorer.score(self._reader(X), len(X))
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        if self.random_state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _objective(self) -> Objective:
         return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)

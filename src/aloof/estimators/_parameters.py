@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from aloof.objectives import Repulsion
 from aloof.training import Precision
@@ -22,6 +23,7 @@ __all__ = [
     "one_of",
     "or_none",
     "real",
+    "seed_of",
     "widths",
 ]
 
@@ -175,3 +177,12 @@ def check_parameters(
         )
     if problems:
         raise ValueError(" ".join(problems))
+
+
+def seed_of(random_state: int | np.random.RandomState | None) -> int:
+    """Return the seed that ``random_state`` stands for; None: another each time."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "SavedTensors",
-    "check_place",
+    "check_target",
     "check_tensors",
     "read_model",
     "refusing",
@@ -52,7 +52,7 @@ _PENDING = re.compile(r"model-[0-9a-f]{16}\.safetensors")  # until a replaced mo
 _TRIES = 5  # a model that is replaced while it is read is read again
 
 
-def check_place(path: str | os.PathLike[str], *, force: bool = False) -> None:
+def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise `ModelError` where `write_model` would, before any work is done.
 
     Parameters
@@ -92,7 +92,7 @@ def write_model(
     tensors
         The rest.
     """
-    check_place(path, force=True)
+    check_target(path, force=True)
     target = Path(os.path.realpath(path))
     with replacing(target, ModelError, put=_put) as aside, writing(target, ModelError):
         target.parent.mkdir(parents=True, exist_ok=True)

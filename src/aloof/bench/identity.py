@@ -118,12 +118,12 @@ def _same(stored: Any, now: Any, defaults: Any) -> bool:
     """Compare two configurations; an option that the stored one lacks must have its default."""
     if not isinstance(stored, Mapping) or not isinstance(now, Mapping):
         return bool(stored == now)
-    usual = defaults if isinstance(defaults, Mapping) else {}
+    former = defaults if isinstance(defaults, Mapping) else {}
     if not stored.keys() <= now.keys():
         return False
     return all(
-        _same(stored[key], value, usual.get(key))
+        _same(stored[key], value, former.get(key))
         if key in stored
-        else key in usual and usual[key] == value
+        else key in former and former[key] == value
         for key, value in now.items()
     )

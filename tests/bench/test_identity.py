@@ -13,7 +13,7 @@ import pytest
 from aloof import VAE, DualPriorVAE
 from aloof.baselines import BASELINES
 from aloof.bench import identity as module
-from aloof.bench import provenance, run_study
+from aloof.bench import provenance, run_study, stored, write_tables
 from aloof.bench.identity import Identity
 from aloof.bench.odds import OddsStudy
 from aloof.bench.revisions import REVISIONS, revision
@@ -26,7 +26,7 @@ class Setting:
 
 
 def test_every_part_counts() -> None:
-    identity = Identity({"k": 1, "setting": Setting()}, {"data_sha256": "a", "revision": 2})
+    identity = Identity({"k": 1, "setting": Setting()}, {"data_sha256": "a"}, revision=2)
     record = identity.record
     assert record == {
         "data_sha256": "a",
@@ -39,8 +39,17 @@ def test_every_part_counts() -> None:
     assert not identity.holds({**record, "data_sha256": "b"})
     assert not identity.holds({**record, "revision": 3})
     for other in ({"k": 2}, {"setting": Setting(rate=0.2)}, {"more": 1}):
-        changed = Identity({**identity.config, **other}, identity.facts)
+        changed = Identity({**identity.config, **other}, identity.facts, revision=2)
         assert not identity.holds(changed.record)
+
+
+def test_a_record_without_a_revision_is_of_the_first() -> None:
+    first, second = (Identity({"k": 1}, revision=number) for number in (1, 2))
+    old = {"config": {"k": 1}}
+    assert first.holds(old)
+    assert not second.holds(old)
+    assert second.describes(old), "it can still be shown"
+    assert not second.describes({"config": {"k": 2}})
 
 
 def test_what_a_record_is_too_old_to_say_is_taken_as_said() -> None:
@@ -90,9 +99,16 @@ def test_a_raised_revision_runs_again(
     assert [record["revision"] for record in first] == [REVISIONS["dp"], 1]
     raised = {**REVISIONS, "dp": REVISIONS["dp"] + 1}
     monkeypatch.setattr("aloof.bench.revisions.REVISIONS", raised)
+    write_tables(what, stored(what, tmp_path), tmp_path)
+    table = (tmp_path / "table.md").read_text()
+    assert table.endswith(
+        " 1 are of an older revision of their system: a run makes them again.\n"
+    )
     again = run_study(what, tmp_path)
     assert again[0]["revision"] == first[0]["revision"] + 1
     assert again[1] == first[1]
+    write_tables(what, again, tmp_path)
+    assert "older revision" not in (tmp_path / "table.md").read_text()
 
 
 def test_records_say_who_made_them(study: Callable[..., OddsStudy], tmp_path: Path) -> None:

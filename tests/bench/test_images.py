@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from aloof.baselines import BASELINES, SSAD
 from aloof.bench import Identity, run_study, specify, stored, write_tables
 from aloof.bench.images import (
     ImageCase,
@@ -330,7 +332,7 @@ def test_ill_trained_deep_sad_without_labels(stripes: ImageDataset, tmp_path: Pa
     records = run_study(study, tmp_path, device="cpu")
     ill = [r for r in records if r["method"] == "deep-sad-ill" and r["gamma_l"] == 0.0]
     assert [record["n_labelled"] for record in ill] == [0, 0, 0]
-    assert {record["config"]["pretrain_epochs"] for record in ill} == {10}
+    assert {record["config"]["baseline"]["pretrain_epochs"] for record in ill} == {10}
     row = next(row for row in study.grids(records)[0].rows if row[0] == "deep-sad-ill")
     assert all("[3]" in cell for cell in row[1:]), "a result for each ratio"
 
@@ -347,6 +349,23 @@ def test_rows_that_another_numpy_drew_are_run_again(stripes: ImageDataset) -> No
     split = study.split(study.cases[0])
     moved = replace(split, anomaly=split.anomaly + 1)
     assert split.sha256 == record["split_sha256"] != moved.sha256
+
+
+def test_every_number_of_a_peer_is_part_of_its_configuration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = ImageSpecification(methods=("deep-sad", "ssad", "ssad-hybrid"), gamma_l=(0.1,))
+    cases = {case.method: case for case in spec.cases(3)}
+    found = {name: Identity(configuration(spec, case)) for name, case in cases.items()}
+    for identity in found.values():
+        assert identity.holds(identity.record)
+    slower = {"cae": {"learning_rate": 1e-5}, "deep-sad": {"learning_rate": 1e-5}}
+    monkeypatch.setattr("aloof.bench.images.systems._PUBLISHED", slower)
+    monkeypatch.setitem(BASELINES, "ssad", partial(SSAD, kappa=2.0))
+    for name, case in cases.items():
+        assert not Identity(configuration(spec, case)).holds(found[name].record), name
+    hybrid = found["ssad-hybrid"].record["config"]
+    assert hybrid["detector"] == found["ssad"].record["config"]["detector"]
 
 
 def test_a_variant_is_part_of_the_configuration() -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aloof.bench import Study, specify, stored
+from aloof.bench import Identity, Study, specify, stored
+from aloof.bench.images import ImageCase, ImageSpecification
+from aloof.bench.images.systems import configuration
+from aloof.bench.images.tables import image_grids
 from aloof.bench.odds import OddsSpecification, make_odds
 from aloof.bench.planning import PlanningSpecification, make_planning
+from aloof.bench.records import latest, read_records
 from aloof.bench.tables import to_markdown
 
 ROOT = Path(__file__).parents[2]
@@ -58,3 +63,42 @@ def test_tables_are_made_again_from_the_records(
     text = to_markdown(study.grids(stored(study, folder)), title=study.title)
     assert written.startswith(text)
     assert written.removeprefix(text).startswith("\nMade with `aloof bench")
+
+
+def image_case(record: Any) -> ImageCase:
+    return ImageCase(**{field.name: record[field.name] for field in fields(ImageCase)})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "images-90",
+        "images-ablation",
+        "images-cats-vs-dogs",
+        "images-cifar10",
+        "images-fashion-mnist",
+        "images-ill-trained",
+        "images-mnist",
+        "images-pollution-fashion-mnist",
+    ],
+)
+def test_image_records_have_the_configuration_of_today(name: str) -> None:
+    """Their rows cannot be checked without the images."""
+    folder = ROOT / "results" / name
+    if not folder.is_dir():
+        pytest.skip("no results beside this package")
+    spec = specify(ImageSpecification, file=ROOT / "experiments" / f"{name}.toml")
+    records = read_records(folder / "records.jsonl", image_case)
+    found = latest(records, image_case)
+    for case, record in found.items():
+        assert "config" in record
+        assert Identity(configuration(spec, case)).describes(record), case
+    cases = spec.cases(2 if spec.dataset == "cats-vs-dogs" else 10)
+    shown = [found[case] for case in cases if case in found]
+    assert len(shown) == len(found)
+    title = spec.title or f"{spec.dataset}: labelled anomalies"
+    assert (
+        (folder / "table.md")
+        .read_text()
+        .startswith(to_markdown(image_grids(shown), title=title))
+    )

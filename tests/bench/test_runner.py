@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ import pytest
 import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from aloof.baselines import DeepSAD, IsolationForest
 from aloof.bench import read_split, run_study, runner, specify, workers, write_tables
 from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds, systems
 from aloof.bench.odds import study as odds
+from aloof.bench.provenance import device_of
 from aloof.bench.records import read_records as read
+from aloof.bench.study import Where
 from aloof.bench.workers import Event
 from aloof.exceptions import ExperimentError
 
@@ -303,6 +307,24 @@ def test_on_another_device_stacks_run_one_after_the_other_in_this_process(
     records = run_study(what, tmp_path, jobs=2)
     assert measured == [4]
     assert {record["status"] for record in records} == {"ok"}
+
+
+def test_deep_peers_train_where_networks_train(
+    study: Callable[..., OddsStudy], registry: dict[str, Any], tmp_path: Path
+) -> None:
+    registry["deep-sad"] = partial(DeepSAD, max_epochs=1, pretrain_epochs=1)
+    registry["iforest"] = IsolationForest
+    what = study(methods=["deep-sad", "iforest"], seeds=1)
+    deep, _ = what.cases
+    assert what.trial(deep, device="cuda:3").detector.device == "cuda:3"
+    there = Where(torch.device("meta"), tmp_path, 2)
+    assert [group.here for group in what.groups(what.cases, there)] == [True, False]
+    here = Where(torch.device("cpu"), tmp_path, 2)
+    assert [group.here for group in what.groups(what.cases, here)] == [False, False]
+    (outcome,) = systems.measure([what.trial(deep, device="cpu")], lambda *_: None)
+    assert outcome["device"] == "cpu"
+    assert device_of(SimpleNamespace(device_="meta")) == "meta"
+    assert device_of(IsolationForest()) == "cpu"
 
 
 def test_a_folder_that_cannot_be_used(study: Callable[..., OddsStudy], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from aloof.bench.text import (
     read_reviews,
     tune_words,
 )
+from aloof.bench.text import study as module
 from aloof.bench.text.embeddings import embed_corpus
+from aloof.bench.text.words import word_scores
 from aloof.bench.workers import Event
-from aloof.exceptions import DatasetError, ExperimentError
+from aloof.exceptions import AloofWarning, DatasetError, ExperimentError
 from aloof.text import MARKS
 
 pytest.importorskip("sentencex")
@@ -168,12 +171,65 @@ def test_it_runs_once_and_makes_a_table(corpus: Corpus, tmp_path: Path) -> None:
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
 
 
-def test_vectors_are_made_once(corpus: Corpus, tmp_path: Path) -> None:
-    embeddings = embed_corpus(corpus, "hashing", tmp_path / "vectors.npz")
-    assert np.array_equal(embed_corpus(corpus, "none", tmp_path / "vectors.npz"), embeddings)
-    fewer = replace(corpus, tokens=corpus.tokens[1:])
-    with pytest.raises(ExperimentError, match="120 vectors for 119 sentences"):
-        embed_corpus(fewer, "hashing", tmp_path / "vectors.npz")
+def test_vectors_are_made_once(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "vectors.npz"
+    embeddings = embed_corpus(corpus, "hashing", path)
+    written = path.stat().st_mtime_ns
+    assert np.array_equal(embed_corpus(corpus, "hashing", path), embeddings)
+    assert path.stat().st_mtime_ns == written
+    namesake = SimpleNamespace(embed=lambda sentences: np.ones((len(sentences), 2)))
+    with monkeypatch.context() as patch:
+        patch.setattr("aloof.bench.text.embeddings.load_embedder", lambda _: namesake)
+        assert (embed_corpus(corpus, "elsewhere/hashing", path) == 1).all()
+    other = replace(corpus, sentences=corpus.sentences[::-1])
+    assert np.array_equal(embed_corpus(other, "hashing", path), embeddings[::-1])
+    path.write_bytes(path.read_bytes()[:1000])  # as if it had been killed while writing
+    assert np.array_equal(embed_corpus(corpus, "hashing", path), embeddings)
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_run_killed_while_scoring_goes_on(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = study_of(SMALL, corpus)
+    scored: list[str] = []
+
+    def stopping(*arguments: Any) -> Any:
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        scored.append(arguments[2])
+        return word_scores(*arguments)
+
+    monkeypatch.setattr(module, "word_scores", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, tmp_path, device="cpu")
+    assert (tmp_path / "words.ckpt").exists()
+    monkeypatch.setattr(module, "word_scores", word_scores)
+    events: list[Event] = []
+    records = run_study(study, tmp_path, device="cpu", on_event=events.append)
+    done = [event.done for event in events if event.kind == "step"]
+    assert done == [2, 3], "both phases are there, no epoch is trained again"
+    whole = run_study(study, tmp_path / "whole", device="cpu")
+    assert [r["auroc"] for r in records] == [r["auroc"] for r in whole]
+
+
+def test_a_checkpoint_of_other_cases_is_left_behind_with_a_warning(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopping(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "word_scores", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            run_study(study_of(SMALL, corpus), tmp_path, device="cpu")
+    fewer = study_of({**SMALL, "directions": "negative"}, corpus)
+    with pytest.warns(AloofWarning, match="starting over"):
+        records = run_study(fewer, tmp_path, device="cpu")
+    assert len(records) == 2
+    assert not (tmp_path / "words.ckpt").exists()
 
 
 def test_embedding_records_depend_on_everything(corpus: Corpus, tmp_path: Path) -> None:
@@ -182,6 +238,7 @@ def test_embedding_records_depend_on_everything(corpus: Corpus, tmp_path: Path) 
     for change in (
         {"components": 3},
         {"embedder": "other/hashing-2"},
+        {"embedder": "elsewhere/hashing"},
         {"gamma_l": 0.2},
         {"parameters": {"n_members": 1, "max_epochs": 3}},
     ):

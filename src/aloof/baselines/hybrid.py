@@ -113,7 +113,7 @@ class Hybrid(Autoencoder):
         own = {f.name: getattr(self, f.name) for f in fields(Autoencoder) if f.init}
         own["random_state"] = derive(seed, Stream.MEMBER, 0)
         self.autoencoder_ = Autoencoder(**own).fit(X, with_gaps(labels))
-        self.fitted_ = self.autoencoder_.fitted_
+        self.fitted_, self.device_ = self.autoencoder_.fitted_, self.autoencoder_.device_
         self.detectors_ = CodeDetectors(
             self.detector, self.fitted_, X, labels, derive(seed, Stream.MEMBER, 1)
         )

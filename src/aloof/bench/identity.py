@@ -1,7 +1,8 @@
 """What a result depends on, and whether a record still tells that result.
 
 A record says with which data, rows, configuration and revision of the code it was made. One
-that lacks a part, because it is older than that part, is taken at its word.
+that lacks a part, because it is older than that part, is taken at its word; but one without a
+revision is of the first.
 """
 
 from __future__ import annotations
@@ -47,19 +48,34 @@ class Identity:
         The resolved configuration: an estimator, or a mapping of values, dataclasses and
         mappings.
     facts
-        Digests, counts, the revision; as they stand in a record.
+        Digests and counts, as they stand in a record.
+    revision
+        Of the code; see `aloof.bench.revisions`.
     """
 
     config: Any
     facts: Mapping[str, Any] = field(default_factory=dict)
+    revision: int = 1
 
     @property
     def record(self) -> dict[str, Any]:
         """What goes into a record."""
-        return {**jsonable(self.facts), "config": _resolve(self.config)}
+        return {
+            **jsonable(self.facts),
+            "revision": self.revision,
+            "config": _resolve(self.config),
+        }
 
     def holds(self, record: Mapping[str, Any]) -> bool:
-        """Return whether a record is a result of just this."""
+        """Return whether a record is a result of just this, code included."""
+        return self.describes(record) and not self.outdates(record)
+
+    def outdates(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record is of another revision of the code."""
+        return bool(record.get("revision", 1) != self.revision)
+
+    def describes(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record is a result of this, whatever the revision of the code."""
         if record.get("status", "ok") != "ok":
             return False
         if any(record.get(key, value) != value for key, value in jsonable(self.facts).items()):

@@ -15,6 +15,8 @@ from aloof.vae import METHODS
 __all__ = [
     "OURS",
     "check_overrides",
+    "has_device",
+    "make_peer",
     "peers",
     "resolve_methods",
     "title_of",
@@ -44,6 +46,17 @@ def unfair_peers() -> Mapping[str, Callable[..., Any]]:
     from aloof.baselines import UNFAIR
 
     return UNFAIR
+
+
+def make_peer(method: str, *, seed: int, device: str = "auto") -> Any:
+    """Return an unfitted peer; `device` is for those that train networks."""
+    peer = {**peers(), **unfair_peers()}[method](random_state=seed)
+    return peer.set_params(device=device) if has_device(peer) else peer
+
+
+def has_device(estimator: Any) -> bool:
+    """Return whether an estimator can be told where to train."""
+    return "device" in estimator.get_params(deep=False)
 
 
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:

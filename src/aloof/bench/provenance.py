@@ -13,7 +13,7 @@ import torch
 from aloof._version import __version__
 from aloof.persistence import versions
 
-__all__ = ["code_version", "device_name", "now", "provenance"]
+__all__ = ["code_version", "device_name", "device_of", "now", "provenance"]
 
 
 def provenance() -> dict[str, Any]:
@@ -38,6 +38,11 @@ def code_version() -> dict[str, Any]:
 def device_name(device: torch.device) -> str:
     """Return what people call a device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def device_of(estimator: Any) -> str:
+    """Return what people call the device that a fitted estimator was trained on."""
+    return device_name(torch.device(getattr(estimator, "device_", "cpu")))
 
 
 def now() -> str:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from aloof.bench.identity import jsonable
 from aloof.bench.provenance import code_version, device_name, now, provenance
-from aloof.bench.records import Record, append_records, latest, read_records
+from aloof.bench.records import Record, append_records, good, latest, read_records
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import Grid, to_csv, to_markdown
 from aloof.bench.workers import Event, execute
@@ -115,9 +115,12 @@ def run_study(
 
 
 def stored(study: Study[_C], folder: Path) -> list[Record]:
-    """Return the records of a study that a folder holds, and run nothing."""
+    """Return the records of a study that a folder holds, and run nothing.
+
+    Those of an older revision of their system are among them: a table says how many.
+    """
     found = latest(read_records(folder / RECORDS, study.case_of), study.case_of)
-    return [found[case] for case in study.cases if case in found and _holds(study, case, found)]
+    return [found[case] for case in study.cases if case in found and _shown(study, case, found)]
 
 
 def write_tables(
@@ -137,7 +140,7 @@ def write_tables(
         How to make them again; said below the tables.
     """
     grids = study.grids(records)
-    footer = _footer(records, command)
+    footer = _footer(study, records, command)
     write_file(
         folder / "table.md",
         to_markdown(grids, title=study.title, footer=footer),
@@ -150,13 +153,18 @@ def write_tables(
 _NOTHING: Record = {"status": "missing"}
 
 
-def _holds(study: Study[_C], case: _C, found: Mapping[_C, Record]) -> bool:
+def _shown(study: Study[_C], case: _C, found: Mapping[_C, Record]) -> bool:
     if study.infeasible(case) is not None:
         return True
-    return study.identity(case).holds(found[case])
+    return study.identity(case).describes(found[case])
 
 
-def _footer(records: list[Record], command: str) -> str:
+def _outdated(study: Study[Any], record: Record) -> bool:
+    case = study.case_of(record)
+    return study.infeasible(case) is None and study.identity(case).outdates(record)
+
+
+def _footer(study: Study[Any], records: list[Record], command: str) -> str:
     """Say how tables can be made again, and what the records know of their making."""
     made = f"Made with `{command}`" if command else "Made"
     devices = ", ".join(sorted({str(r["device"]) for r in records if "device" in r}))
@@ -172,6 +180,11 @@ def _footer(records: list[Record], command: str) -> str:
         notes.append(f"{nameless} of {len(records)} records do not say which code made them.")
     if dirty:
         notes.append(f"{dirty} were made with changes that were not committed.")
+    outdated = sum(_outdated(study, record) for record in good(records))
+    if outdated:
+        notes.append(
+            f"{outdated} are of an older revision of their system: a run makes them again."
+        )
     return " ".join(notes)
 
 

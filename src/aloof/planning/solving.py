@@ -7,13 +7,12 @@ bends.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from aloof.exceptions import PlanningError
@@ -87,18 +86,13 @@ def solve_many(
         Called with the number of worlds that are solved.
     """
     load_ompl()
-    solver = partial(solve, n_states=n_states)
+    solver = delayed(partial(solve, n_states=n_states))
     solved = np.empty((len(worlds), n_states, STATE_DIM), np.float32)
-    with ExitStack() as stack:
-        if jobs > 1:
-            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(jobs))
-            results = pool.imap(solver, worlds, chunksize=16)
-        else:
-            results = map(solver, worlds)  # type: ignore[assignment]
-        for number, states in enumerate(results):
-            solved[number] = states
-            if on_done is not None:
-                on_done(number + 1)
+    results = Parallel(jobs, return_as="generator")(solver(world) for world in worlds)
+    for number, states in enumerate(results):
+        solved[number] = states
+        if on_done is not None:
+            on_done(number + 1)
     return solved
 
 

@@ -88,8 +88,8 @@ class ImageStudy(Study[ImageCase]):
                 "n_normal": len(split.normal),
                 "n_labelled": len(split.anomaly),
                 "n_hidden": split.n_hidden,
-                "revision": revision(case.method),
             },
+            revision(case.method),
         )
 
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:

@@ -48,17 +48,20 @@ def family(method: str) -> str:
 
 def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
     """Return what the result of a case depends on, beside rows and code."""
-    if case.method in SHALLOW_METHODS:
-        return {}  # one detector, and nothing to train
-    found = {"network": PAPER_NETWORKS[spec.dataset], "members": spec.members}
-    if case.method not in METHODS:  # other numbers in `_deep` are another revision
-        epochs = spec.pretrain_epochs(case.method)
-        return {**found, "max_epochs": spec.baseline_epochs, "pretrain_epochs": epochs}
+    if case.method not in METHODS:
+        found: dict[str, Any] = {}
+        if case.method in SHALLOW_METHODS or case.method.endswith("-hybrid"):
+            found["detector"] = _detector(case)
+        if case.method not in SHALLOW_METHODS:  # the precision follows the device
+            own = _deep(spec, family(case.method))
+            found["baseline"] = own.set_params(precision=None)
+        return found
     setting = _setting(spec, case)
     training = asdict(setting.config(**IMAGE_VARIANTS[case.variant]))
     del training["precision"]  # follows the device
     return {
-        **found,
+        "network": PAPER_NETWORKS[spec.dataset],
+        "members": spec.members,
         "objective": setting.objective(cast(Method, case.method)),
         "training": training,
     }
@@ -109,7 +112,9 @@ def _deep(spec: ImageSpecification, name: str) -> DeepBaseline:
     """Return the deep peer of a family."""
     called = name.removesuffix("-ill")
     peer = BASELINES[deep_peers()[called]](images=PAPER_NETWORKS[spec.dataset])
-    peer.set_params(max_epochs=spec.baseline_epochs, **_PUBLISHED.get(called, {}))
+    peer.set_params(
+        n_members=spec.members, max_epochs=spec.baseline_epochs, **_PUBLISHED.get(called, {})
+    )
     if "pretrain_epochs" in peer.get_params(deep=False):
         peer.set_params(pretrain_epochs=spec.pretrain_epochs(name))
     return cast(DeepBaseline, peer)

@@ -76,7 +76,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
             f"The paper has no hyper-parameters for {dataset!r}{did_you_mean(dataset, PAPER)}"
         )
     row = PAPER[dataset]
-    chosen: dict[str, Any] = {
+    every: dict[str, Any] = {
         "hidden": row.layers[:-1],
         "latent_dim": row.layers[-1],
         "n_members": 5,
@@ -91,22 +91,21 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
         "trim": 0.0,
         "aggregate_prior": 0,
         "patience": None,
+        "gamma": 1.0,
+        "jitter": 0.0,
+        "warmup_epochs": 50,
+        "anomaly_interval": 1,
+        "anomaly_batch_size": 32,
+        "freeze_decoder": True,
+        "separate_encoder": False,
+        "alpha": row.alpha,
+        "direction_penalty": False,
+        "beta_cubo": row.beta_cubo,
+        "repulsion": "exp",
+        "n_samples": 1,
     }
-    if method != "vae":
-        chosen |= {
-            "gamma": 1.0,
-            "jitter": 0.0,
-            "warmup_epochs": 50,
-            "anomaly_interval": 1,
-            "anomaly_batch_size": 32,
-            "freeze_decoder": True,
-            "separate_encoder": False,
-        }
-    if "dp" in method:
-        chosen |= {"alpha": row.alpha, "direction_penalty": False}
-    if "mml" in method:
-        chosen |= {"beta_cubo": row.beta_cubo, "repulsion": "exp", "n_samples": 1}
-    return chosen
+    known = OURS[method]._get_param_names()
+    return {name: value for name, value in every.items() if name in known}
 
 
 def build(

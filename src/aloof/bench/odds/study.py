@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from aloof.bench.identity import Identity
-from aloof.bench.methods import peers, unfair_peers
+from aloof.bench.methods import has_device, make_peer
 from aloof.bench.odds.plot import plot_results
 from aloof.bench.odds.settings import Setting, build
 from aloof.bench.odds.specification import OddsSpecification, System
@@ -109,7 +109,7 @@ class OddsStudy(Study[Case]):
         """Return the unfitted estimator of a case."""
         system = case.system
         if not system.ours:
-            return {**peers(), **unfair_peers()}[case.method](random_state=case.seed)
+            return make_peer(case.method, seed=case.seed, device=device)
         return build(
             case.method,
             cast(Setting, case.setting),
@@ -141,8 +141,8 @@ class OddsStudy(Study[Case]):
                 "n_labelled": len(split.train_anomaly),
                 "n_hidden": len(split.hidden),
                 "n_test": len(split.test),
-                "revision": revision(case.method),
             },
+            revision(case.method),
         )
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
@@ -177,7 +177,7 @@ class OddsStudy(Study[Case]):
                 measure, [self.trial(case, device=str(where.device)) for case in cases]
             )
 
-        here = first.system.ours and where.device.type != "cpu"
+        here = where.device.type != "cpu" and has_device(self.estimator(first))
         return Group(label, cases, prepare, here)
 
     def manifest(self) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from aloof.bench.provenance import device_name
+from aloof.bench.provenance import device_of
 from aloof.bench.study import Outcome, Tell, epochs
 from aloof.estimators import Detector, fit_many
 
@@ -93,7 +93,7 @@ def _run(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
                 "fit_seconds": seconds,
                 "score_seconds": time.perf_counter() - started,
                 "stacked": len(trials),
-                "device": device_name(torch.device(getattr(trial.detector, "device_", "cpu"))),
+                "device": device_of(trial.detector),
             }
         )
     memory = _peak_memory()

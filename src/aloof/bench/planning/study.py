@@ -56,7 +56,7 @@ class PlanningStudy(Study[PlanningCase]):
     def identity(self, case: PlanningCase) -> Identity:
         """Return the configuration, which worlds follow from too, and the revision."""
         method = self._samplers[case.sampler].method
-        return Identity(configuration(self.spec, method), {"revision": revision(method)})
+        return Identity(configuration(self.spec, method), revision=revision(method))
 
     def groups(
         self, cases: Sequence[PlanningCase], where: Where

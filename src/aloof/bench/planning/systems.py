@@ -34,6 +34,8 @@ __all__ = ["configuration", "load_model", "load_worlds", "measure"]
 # settings were chosen.
 _TRAIN_SEED, _TEST_SEED = 1, 4
 
+_ANOMALY_SHARE = 0.05  # points on the boundaries of walls for each state to learn from
+
 
 def configuration(spec: PlanningSpecification, method: str) -> dict[str, Any]:
     """Return what results of a method depend on."""
@@ -56,7 +58,8 @@ def _model(spec: PlanningSpecification, method: str) -> dict[str, Any]:
         "accept": spec.accept,
         "networks": spec.networks,
         "objective": default_objective(method),  # type: ignore[arg-type]
-        "max_epochs": spec.max_epochs,
+        "training": default_config(spec.max_epochs),
+        "anomaly_share": _ANOMALY_SHARE,
     }
 
 
@@ -81,7 +84,7 @@ def load_model(
 ) -> StateGenerator:
     """Return the trained network of a method; one the folder holds is not trained again."""
     own = {"size": spec.size, "n_walls": spec.n_walls, "seed": spec.seed}
-    identity = Identity({**own, **_model(spec, method)}, {"revision": revision(method)})
+    identity = Identity({**own, **_model(spec, method)}, revision=revision(method))
     text = json.dumps(identity.record, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = where.folder / "models" / f"{method}-{digest}"
@@ -98,6 +101,7 @@ def load_model(
         default_objective(method),  # type: ignore[arg-type]
         config=default_config(spec.max_epochs),
         networks=spec.networks,
+        anomaly_share=_ANOMALY_SHARE,
         accept=spec.accept,
         seed=spec.seed,
         device=device,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
-from aloof.bench.methods import OURS, peers
+from aloof.bench.methods import OURS, has_device, peers
+from aloof.bench.provenance import device_of
 from aloof.bench.records import Record, good
 from aloof.bench.revisions import revision
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
@@ -29,6 +31,7 @@ from aloof.bench.text.embeddings import (
 from aloof.bench.text.specification import TextSpecification
 from aloof.bench.text.tables import csv_lines, text_grid
 from aloof.bench.text.words import figures, train_words, word_runs, word_scores
+from aloof.exceptions import AloofWarning, StaleCheckpointError
 from aloof.training import discard_checkpoints
 
 __all__ = ["TextCase", "TextStudy", "make_text"]
@@ -99,7 +102,11 @@ class TextStudy(Study[TextCase]):
             }
         else:
             own = detector(self.spec, case.method, run)
-            config = {"components": self.spec.components, "detector": own}
+            config = {
+                "embedder": self.spec.embedder,
+                "components": self.spec.components,
+                "detector": own,
+            }
         return Identity(
             config,
             {
@@ -108,8 +115,8 @@ class TextStudy(Study[TextCase]):
                 "n_normal": len(run.normal),
                 "n_anomaly": len(run.anomaly) if case.gamma_l else 0,
                 "n_test": len(run.split.test),
-                "revision": revision(case.method),
             },
+            revision(case.method),
         )
 
     def groups(self, cases: Sequence[TextCase], where: Where) -> Iterable[Group[TextCase]]:
@@ -140,19 +147,23 @@ class TextStudy(Study[TextCase]):
                 yield Group(f"embeddings, {method}", own, ours, here=True)
                 continue
             for case in own:
+                run = self.run_of(case)
+                chosen = detector(self.spec, method, run, device=str(where.device))
 
-                def peer(case: TextCase = case) -> Work:
-                    run = self.run_of(case)
-                    chosen = detector(self.spec, case.method, run)
+                def peer(
+                    case: TextCase = case, run: TextRun = run, chosen: Any = chosen
+                ) -> Work:
                     return partial(_peer, chosen, rows(case), run.labels)
 
                 label = f"embeddings, {method}, {case.direction} {case.run}"
-                yield Group(label, (case,), peer)
+                here = where.device.type != "cpu" and has_device(chosen)
+                yield Group(label, (case,), peer, here)
 
     def _words(self, cases: Sequence[TextCase], where: Where, tell: Tell) -> Iterator[Outcome]:
         runs = [self.run_of(case) for case in cases]
         checkpoint, started = where.folder / "words.ckpt", time.perf_counter()
-        trained = train_words(
+        train = partial(
+            train_words,
             self.spec,
             [self.spec.objective(case.method) for case in cases],
             runs,
@@ -162,12 +173,22 @@ class TextStudy(Study[TextCase]):
             checkpoint=checkpoint,
             on_epoch=epochs(tell),
         )
+        try:
+            trained = train()
+        except StaleCheckpointError:
+            words = "A killed run had other cases, data or settings; starting over."
+            warnings.warn(words, AloofWarning, stacklevel=2)
+            discard_checkpoints(checkpoint)
+            trained = train()
         seconds = time.perf_counter() - started
-        for case, run, result in zip(cases, runs, trained, strict=True):
-            scores = word_scores(
-                result, self.spec, case.method, run, run.split.test, where.device
-            )
-            yield {**figures(scores, run.labels), "seconds_of_all": seconds}
+        # All are scored before the first is told: a run that is killed meanwhile leaves all of
+        # them to do, which is what the checkpoint belongs to.
+        scores = [
+            word_scores(result, self.spec, case.method, run, run.split.test, where.device)
+            for case, run, result in zip(cases, runs, trained, strict=True)
+        ]
+        for own, run in zip(scores, runs, strict=True):
+            yield {**figures(own, run.labels), "seconds_of_all": seconds}
         discard_checkpoints(checkpoint)
 
     def _ours(
@@ -177,8 +198,9 @@ class TextStudy(Study[TextCase]):
             detector(self.spec, case.method, self.run_of(case), device=str(where.device))
             for case in cases
         ]
-        for case, scores in zip(cases, our_scores(detectors, rows, epochs(tell)), strict=True):
-            yield _measures(scores, self.run_of(case).labels)
+        found = our_scores(detectors, rows, epochs(tell))
+        for case, own, scores in zip(cases, detectors, found, strict=True):
+            yield _measures(own, scores, self.run_of(case).labels)
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC and average precision."""
@@ -233,11 +255,12 @@ def _learns_labels(method: str) -> bool:
 
 
 def _peer(chosen: Any, rows: Any, labels: NDArray[np.bool_], tell: Tell) -> list[Outcome]:
-    return [_measures(peer_scores(chosen, rows), labels)]
+    return [_measures(chosen, peer_scores(chosen, rows), labels)]
 
 
-def _measures(scores: NDArray[np.float64], labels: NDArray[np.bool_]) -> Outcome:
+def _measures(fitted: Any, scores: NDArray[np.float64], labels: NDArray[np.bool_]) -> Outcome:
     return {
+        "device": device_of(fitted),
         "auroc": float(roc_auc_score(labels, scores)),
         "average_precision": float(average_precision_score(labels, scores)),
     }

@@ -234,6 +234,10 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     ),
     "a list": (lambda f: (f / "manifest.json").write_text("[]"), "JSON object"),
     "tampered manifest": (lambda f: edit_manifest(f, method="mml"), "was changed after"),
+    "older schema": (
+        lambda f: edit_manifest(f, schema_version=1),
+        "older aloof .* Fit it again",
+    ),
     "newer schema": (lambda f: edit_manifest(f, schema_version=99), "newer aloof"),
     "no schema": (lambda f: edit_manifest(f, schema_version="x"), "schema_version"),
     "no folder": (shutil.rmtree, "not an aloof model"),

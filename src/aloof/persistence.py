@@ -42,7 +42,7 @@ __all__ = [
     "write_model",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _S = TypeVar("_S", bound="Section")
 _TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
@@ -287,6 +287,11 @@ def _check_manifest(manifest: Mapping[str, Any], folder: Path) -> None:
         raise ModelError(
             f"{folder} was written by a newer aloof (schema {version}; this one reads up to "
             f"{SCHEMA_VERSION}). Upgrade with: pip install --upgrade aloof"
+        )
+    if version < SCHEMA_VERSION:
+        raise ModelError(
+            f"{folder} was written by an older aloof (schema {version}; this one reads "
+            f"{SCHEMA_VERSION}), before parameters had their present names. Fit it again."
         )
     try:
         digest = _manifest_digest(manifest)

@@ -71,8 +71,8 @@ class Identity:
         return self.describes(record) and not self.outdates(record)
 
     def outdates(self, record: Mapping[str, Any]) -> bool:
-        """Return whether a record is of another revision of the code."""
-        return bool(record.get("revision", 1) != self.revision)
+        """Return whether a record is of an older revision of the code."""
+        return bool(record.get("revision", 1) < self.revision)
 
     def describes(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record is a result of this, whatever the revision of the code."""

@@ -154,6 +154,11 @@ def fit(
         kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
         embedder=embedder,
     )
+    if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
+        raise TableError(
+            f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
+            "text='review', on the command line --text review."
+        )
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)

@@ -23,8 +23,8 @@ REVISIONS: Mapping[str, int] = {
     "classifier": 2,
 }
 
-# Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that are
-# at 2 above changed for tables alone, but for SS-DGM.
+# Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that
+# are at 2 above changed for tables alone, but for SS-DGM.
 _OF_IMAGES: Mapping[str, int] = {
     "mml": 2,
     "dp": 2,

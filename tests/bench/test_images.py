@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 import subprocess
@@ -225,6 +226,13 @@ def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> No
     assert "dp, the paper" in text
     assert "| vae, the paper | 90.8 ± 4.6 |  |" in text
     assert "records of cpu, the last of 20" in text
+    with (tmp_path / "summary.csv").open() as file:
+        means = {row["method"]: row for row in csv.DictReader(file)}
+    values = [100 * r["auroc"] for r in records if r["method"] == "dp"]
+    assert means["dp"]["n"] == "3"
+    assert float(means["dp"]["auroc_mean"]) == pytest.approx(np.mean(values), abs=1e-3)
+    error = np.std(values, ddof=1) / np.sqrt(3)
+    assert float(means["dp"]["auroc_sem"]) == pytest.approx(error, abs=1e-3)
 
 
 _TIMES = ("finished", "seconds", "stacked")

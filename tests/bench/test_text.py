@@ -169,6 +169,14 @@ def test_it_runs_once_and_makes_a_table(corpus: Corpus, tmp_path: Path) -> None:
     write_tables(study, records, tmp_path, command="aloof bench text")
     assert "60.7 ± 5.4" in (tmp_path / "table.md").read_text()
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
+    with (tmp_path / "summary.csv").open() as file:
+        means = {(row["method"], row["direction"]): row for row in csv.DictReader(file)}
+    assert len(means) == 2 * 3
+    line = means["dp", "both"]
+    assert line["n"] == "2"
+    error = np.std(aurocs, ddof=1) / np.sqrt(2)
+    assert float(line["auroc_sem"]) == pytest.approx(error, abs=1e-3)
+    assert means["dp", "positive"]["auroc_sem"] == "", "of one split"
 
 
 def test_vectors_are_made_once(

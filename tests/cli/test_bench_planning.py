@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -35,6 +36,7 @@ FILES = {
     "manifest.json",
     "models",
     "records.jsonl",
+    "summary.csv",
     "table.csv",
     "table.md",
 }
@@ -83,6 +85,13 @@ def test_from_start_to_end_and_again(
     with (out / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 7 * 4 * 2  # samplers, worlds, counts
+    with (out / "summary.csv").open() as file:
+        means = list(csv.DictReader(file))
+    assert len(means) == 7 * 2
+    own = [float(row["coverage"]) for row in rows if row["sampler"] == "DP-VAE"][::2]
+    line = next(mean for mean in means if mean["sampler"] == "DP-VAE")
+    assert line["n"] == str(len(own)) == "4"
+    assert float(line["coverage_sem"]) == pytest.approx(50 * stdev(own), abs=1e-3)
     for name in ("figure.png", "curves.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 

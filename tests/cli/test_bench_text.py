@@ -66,6 +66,7 @@ def test_from_start_to_end_and_again(here: Path) -> None:
     assert {path.name for path in (here / "out").iterdir()} == {
         "manifest.json",
         "records.jsonl",
+        "summary.csv",
         "table.csv",
         "table.md",
     }

@@ -126,7 +126,10 @@ def stored(study: Study[_C], folder: Path) -> list[Record]:
 def write_tables(
     study: Study[Any], records: list[Record], folder: Path, *, command: str = ""
 ) -> list[Grid]:
-    """Write ``table.md`` and ``table.csv`` into a folder, and return the tables.
+    """Write the tables of a study into a folder, and return them.
+
+    ``table.md`` is for people, ``table.csv`` has every figure; ``summary.csv`` has their means
+    where ``table.csv`` has none.
 
     Parameters
     ----------
@@ -147,6 +150,8 @@ def write_tables(
         ExperimentError,
     )
     write_file(folder / "table.csv", to_csv(study.lines(records)), ExperimentError)
+    if summary := list(study.summary(records)):
+        write_file(folder / "summary.csv", to_csv(summary), ExperimentError)
     return grids
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import ttest_rel
 
-__all__ = ["NOTE", "Moments", "Paired", "moments", "paired"]
+from aloof.bench.records import Record, grouped
+from aloof.bench.tables import Line
+
+__all__ = ["NOTE", "Moments", "Paired", "moments", "paired", "summary_lines"]
 
 NOTE = "± is the sample standard deviation (n - 1); the standard error of a mean is ± / √n."
 
@@ -43,6 +46,11 @@ class Moments:
         if not self.n:
             return ""
         return f"{self.mean:.1f}" + (f" ± {self.std:.1f}" if self.n > 1 else "")
+
+    def columns(self, measure: str) -> dict[str, str]:
+        """Return mean, standard deviation and standard error as columns of a CSV file."""
+        figures = {"mean": self.mean, "std": self.std, "sem": self.sem}
+        return {f"{measure}_{k}": "" if np.isnan(v) else f"{v:.4f}" for k, v in figures.items()}
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,28 @@ def moments(values: Iterable[float]) -> Moments:
     mean = float(data.mean()) if len(data) else float("nan")
     std = float(data.std(ddof=1)) if len(data) > 1 else float("nan")
     return Moments(mean, std, len(data))
+
+
+def summary_lines(
+    records: Iterable[Record], by: Sequence[str], measures: Mapping[str, float]
+) -> Iterator[Line]:
+    """Yield a line for each group of records: how many, and the moments of each measure.
+
+    Parameters
+    ----------
+    records
+        A measure that one lacks is left out.
+    by
+        The fields that make a group.
+    measures
+        Their names, and what to multiply them by: 100 for percent.
+    """
+    for key, own in grouped(records, *by).items():
+        line: dict[str, Any] = {**dict(zip(by, key, strict=True)), "n": len(own)}
+        for measure, scale in measures.items():
+            found = moments(scale * r[measure] for r in own if measure in r)
+            line |= found.columns(measure)
+        yield line
 
 
 def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Paired:

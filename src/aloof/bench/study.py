@@ -137,6 +137,13 @@ class Study(ABC, Generic[_C]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return the lines of ``table.csv``."""
 
+    def summary(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return the lines of ``summary.csv``, where ``table.csv`` has single figures.
+
+        A line has means with standard deviations and standard errors; see `summary_lines`.
+        """
+        return ()
+
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw pictures of the records into the folder, where a study has any."""
         return None

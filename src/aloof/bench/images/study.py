@@ -26,6 +26,7 @@ from aloof.bench.images.systems import configuration, family, fit_cases
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
+from aloof.bench.statistics import summary_lines
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
 from aloof.datasets import ImageDataset, PublicImages, find_dataset
@@ -143,6 +144,11 @@ class ImageStudy(Study[ImageCase]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
         return csv_lines(records)
+
+    def summary(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each system and ratio, over problems."""
+        by = ("dataset", "method", "variant", "gamma_l", "gamma_p", "seed")
+        return summary_lines(records, by, {"auroc": 100, "average_precision": 100})
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw AUROC over the ratio, or a dot for each system."""

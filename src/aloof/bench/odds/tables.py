@@ -10,7 +10,7 @@ import numpy as np
 
 from aloof.bench.odds.paper import GAMMA_L, GAMMA_P, Figure, PaperTable, paper_figures
 from aloof.bench.odds.specification import System
-from aloof.bench.odds.summary import Block, Cell
+from aloof.bench.odds.summary import Block
 from aloof.bench.statistics import NOTE, paired
 from aloof.bench.tables import Grid, Line
 
@@ -43,8 +43,8 @@ def csv_lines(blocks: Sequence[Block]) -> Iterator[Line]:
                 **asdict(system),
                 "dataset": name,
                 "seeds": cell.moments("auroc").n,
-                **_moments(cell, "auroc"),
-                **_moments(cell, "average_precision"),
+                **cell.moments("auroc").columns("auroc"),
+                **cell.moments("average_precision").columns("average_precision"),
                 "fit_seconds_mean": "" if np.isnan(seconds) else f"{seconds:.3f}",
                 "best_peer": "" if test is None else block.best_peer[name].label,
                 "difference": "" if test is None else f"{test.difference:.4f}",
@@ -222,12 +222,6 @@ def _best(means: Sequence[Sequence[float]]) -> frozenset[tuple[int, int]]:
     top = np.max(np.where(np.isnan(shown), -np.inf, shown), axis=0)
     rows, columns = np.nonzero(shown == top)
     return frozenset((int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True))
-
-
-def _moments(cell: Cell, measure: str) -> dict[str, str]:
-    found = cell.moments(measure)
-    figures = {"mean": found.mean, "std": found.std, "sem": found.sem}
-    return {f"{measure}_{k}": "" if np.isnan(v) else f"{v:.4f}" for k, v in figures.items()}
 
 
 def _condition(block: Block) -> str:

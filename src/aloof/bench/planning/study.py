@@ -17,6 +17,7 @@ from aloof.bench.planning.systems import configuration, load_model, load_worlds,
 from aloof.bench.planning.tables import csv_lines, planning_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
+from aloof.bench.statistics import summary_lines
 from aloof.bench.study import Group, Outcome, Study, Tell, Where
 from aloof.bench.tables import Grid, Line
 from aloof.planning import StateGenerator, Trajectories
@@ -84,6 +85,12 @@ class PlanningStudy(Study[PlanningCase]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each sampler, world and number of states."""
         return csv_lines(records)
+
+    def summary(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each sampler and number of states, over worlds."""
+        percent = {"collision": 100, "coverage": 100, "found": 100}
+        plans = [{**record, **plan} for record in records for plan in record["plans"]]
+        return summary_lines(plans, ("sampler", "n"), {**percent, "cost": 1, "seconds": 1})
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw success and cost over the number of states."""

@@ -18,6 +18,7 @@ from aloof.bench.methods import OURS, has_device, peers
 from aloof.bench.provenance import device_of
 from aloof.bench.records import Record, good
 from aloof.bench.revisions import revision
+from aloof.bench.statistics import summary_lines
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
 from aloof.bench.text.corpus import Corpus, TextRun, make_runs
@@ -209,6 +210,12 @@ class TextStudy(Study[TextCase]):
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
         return csv_lines(good(records))
+
+    def summary(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each system and direction, over splits, and for both directions."""
+        by = ("features", "embedder", "method", "gamma_l", "direction")
+        both = [*good(records), *({**r, "direction": "both"} for r in good(records))]
+        return summary_lines(both, by, {"auroc": 100, "average_precision": 100})
 
 
 def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:

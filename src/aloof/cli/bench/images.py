@@ -70,8 +70,9 @@ def images(
     Trains all problems, ratios, methods and members as stacks, with one warm-up for everything
     with the same normal class, and tests on all classes. Meant for a GPU.
 
-    Writes records.jsonl (a line for each problem), table.md, table.csv and curves.png. Stop it
-    whenever you like: the same command continues, and loses at most one chunk.
+    Writes records.jsonl and table.csv (a line for each problem), summary.csv (means), table.md
+    and curves.png. Stop it whenever you like: the same command continues, and loses at most
+    one chunk.
 
     Example: **aloof bench images --dataset fashion-mnist --gamma-l 0,0.05 --methods vae,dp**
     """

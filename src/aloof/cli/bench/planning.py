@@ -46,8 +46,8 @@ def planning(
     the robot's states with each method, points on walls being the anomalies, and measures
     collisions, coverage of the optimal path, and a planner's success, cost and time.
 
-    Writes figure.png (VAE left, DP-VAE right), curves.png, table.md, table.csv, records.jsonl
-    and models/. Stop it whenever you like: the same command continues.
+    Writes figure.png (VAE left, DP-VAE right), curves.png, table.md, table.csv, summary.csv
+    (means), records.jsonl and models/. Stop it whenever you like: the same command continues.
 
     Try first, a quarter of an hour on a CPU: **aloof bench planning --experiment
     experiments/planning-small.toml**

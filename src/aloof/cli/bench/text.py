@@ -72,9 +72,9 @@ def text(
     learns normal sentences word by word, then some epochs with 1 % of labelled anomalies;
     detectors for tables learn from sentence embeddings, on the same splits.
 
-    Writes table.md, table.csv, records.jsonl, and what was prepared. Stop it whenever you like:
-    the same command continues. Meant for a GPU; try first: **aloof bench text --experiment
-    experiments/text-small.toml**
+    Writes table.md, table.csv, summary.csv (means), records.jsonl, and what was prepared. Stop
+    it whenever you like: the same command continues. Meant for a GPU; try first: **aloof bench
+    text --experiment experiments/text-small.toml**
     """
     given = {
         "features": names("features", features),

@@ -75,7 +75,7 @@ def test_threshold_may_be_edited(folder: Path, model: DualPriorVAE) -> None:
             DualPriorVAE.load(folder)
     manifest["threshold"] = []
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelError, match="threshold should be a valid dictionary"):
+    with pytest.raises(ModelError, match="threshold must be a mapping"):
         DualPriorVAE.load(folder)
 
 
@@ -133,7 +133,7 @@ FORGED_TENSORS: dict[str, tuple[Any, str]] = {
             "history.loss",
             "best_epoch",
             "training_scores",
-            "training_usual",
+            "training_normal",
             "aggregate_prior.log_var",
             "direction_penalty.cost",
         )
@@ -168,7 +168,7 @@ FORGED_TENSORS: dict[str, tuple[Any, str]] = {
     ),
     "a scale of 0": (lambda t: turn(t, "scaling.scale", lambda v: 0 * v), "not above 0"),
     "rows that are not there": (
-        lambda t: turn(t, "training_usual", lambda v: v + 100),
+        lambda t: turn(t, "training_normal", lambda v: v + 100),
         "rows that are not there",
     ),
     "unsorted": (lambda t: turn(t, "calibration_scores", lambda v: v.flip(0)), "not sorted"),
@@ -234,6 +234,10 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     ),
     "a list": (lambda f: (f / "manifest.json").write_text("[]"), "JSON object"),
     "tampered manifest": (lambda f: edit_manifest(f, method="mml"), "was changed after"),
+    "older schema": (
+        lambda f: edit_manifest(f, schema_version=1),
+        "older aloof .* Fit it again",
+    ),
     "newer schema": (lambda f: edit_manifest(f, schema_version=99), "newer aloof"),
     "no schema": (lambda f: edit_manifest(f, schema_version="x"), "schema_version"),
     "no folder": (shutil.rmtree, "not an aloof model"),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aloof.exceptions import LabelError, LabelWarning
+from aloof.phrases import count
 
 __all__ = [
     "ANOMALY",
@@ -22,6 +23,7 @@ __all__ = [
     "UNLABELLED",
     "Convention",
     "encode_labels",
+    "normal_rows",
     "read_labels",
     "with_gaps",
 ]
@@ -89,7 +91,7 @@ def encode_labels(
             f"Unknown label convention {convention!r}; known are "
             f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
         )
-    values = [_plain(value) for value in np.asarray(y, dtype=object).ravel()]
+    values = [_scalar(value) for value in np.asarray(y, dtype=object).ravel()]
     unknown = {value for value in values if value is not None and value not in mapping}
     if unknown:
         raise LabelError(
@@ -168,20 +170,51 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     return labels
 
 
+def normal_rows(
+    labels: NDArray[np.int64],
+    *,
+    things: str = "rows",
+    better: int | None = None,
+    error: type[Exception] = ValueError,
+) -> NDArray[np.int64]:
+    """Return which rows to learn from what is normal: all not labelled as anomalies.
+
+    Parameters
+    ----------
+    labels
+        1, 0 and -1.
+    things
+        What they are of, in the plural.
+    better
+        How many there should be; 2 is the least.
+    error
+        What to raise where there are fewer.
+    """
+    normal = np.flatnonzero(labels != ANOMALY)
+    if len(normal) < 2:
+        more = "" if better is None else f", better {better:,},"
+        raise error(
+            f"There must be at least 2 {things} not labelled as anomalies{more} to learn what "
+            f"is normal; got {count(len(normal), things.removesuffix('s'))}. Add normal or "
+            f"unlabelled {things}."
+        )
+    return normal
+
+
 def _numeric(values: NDArray[Any]) -> NDArray[np.float64]:
-    plain = [_plain(value) for value in values.tolist()]
-    strings = {value for value in plain if isinstance(value, str)}
+    scalars = [_scalar(value) for value in values.tolist()]
+    strings = {value for value in scalars if isinstance(value, str)}
     if strings:
         raise LabelError(f"y holds strings ({_listed(strings)}). {_HINT}")
     try:
-        return np.array([np.nan if value is None else value for value in plain], np.float64)
+        return np.array([np.nan if value is None else value for value in scalars], np.float64)
     except (TypeError, ValueError) as error:
-        kinds = sorted({type(value).__name__ for value in plain})
+        kinds = sorted({type(value).__name__ for value in scalars})
         raise LabelError(f"y holds values of type {', '.join(kinds)}. {_HINT}") from error
 
 
-def _plain(value: Any) -> Hashable:
-    """Return None for every kind of missing value, plain Python otherwise."""
+def _scalar(value: Any) -> Hashable:
+    """Return None for every kind of missing value, a value of Python otherwise."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.generic):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "SavedTensors",
-    "check_place",
+    "check_target",
     "check_tensors",
     "read_model",
     "refusing",
@@ -42,7 +42,7 @@ __all__ = [
     "write_model",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _S = TypeVar("_S", bound="Section")
 _TENSORS, _MANIFEST = "model.safetensors", "manifest.json"
@@ -52,7 +52,7 @@ _PENDING = re.compile(r"model-[0-9a-f]{16}\.safetensors")  # until a replaced mo
 _TRIES = 5  # a model that is replaced while it is read is read again
 
 
-def check_place(path: str | os.PathLike[str], *, force: bool = False) -> None:
+def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise `ModelError` where `write_model` would, before any work is done.
 
     Parameters
@@ -92,7 +92,7 @@ def write_model(
     tensors
         The rest.
     """
-    check_place(path, force=True)
+    check_target(path, force=True)
     target = Path(os.path.realpath(path))
     with replacing(target, ModelError, put=_put) as aside, writing(target, ModelError):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -287,6 +287,11 @@ def _check_manifest(manifest: Mapping[str, Any], folder: Path) -> None:
         raise ModelError(
             f"{folder} was written by a newer aloof (schema {version}; this one reads up to "
             f"{SCHEMA_VERSION}). Upgrade with: pip install --upgrade aloof"
+        )
+    if version < SCHEMA_VERSION:
+        raise ModelError(
+            f"{folder} was written by an older aloof (schema {version}; this one reads "
+            f"{SCHEMA_VERSION}), before parameters had their present names. Fit it again."
         )
     try:
         digest = _manifest_digest(manifest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         make(name).fit(broken, hidden.y)
     with pytest.raises(ValueError, match="features"):
         fitted(name, "hidden").anomaly_score(hidden.X[:, :4])
-    with pytest.raises(ValueError, match="minimum of 2"):
+    with pytest.raises(ValueError, match="at least 2 rows not labelled as anomalies"):
         with pytest.warns(LabelWarning):
             make(name).fit(hidden.X[:3], [1, 1, 0])
 
@@ -170,9 +171,23 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("ssad", {"nu": 2.0, "kappa": -1.0, "anomaly_limit": 0.0, "max_rows": 1}),
         ("ss-dgm", {"anomaly_share": 1.0, "classifier_weight": -1.0}),
         ("knn", {"n_neighbors": 0}),
+        ("deep-sad", {"eta": "x", "pretrain_epochs": "x", "hidden": 8, "max_epochs": None}),
+        ("deep-svdd", {"nu": "x", "objective": 3, "images": "x", "pretrain_weight_decay": "x"}),
+        ("ss-dgm", {"anomaly_share": "x", "classifier_weight": None, "pretrain_epochs": 0.5}),
+        ("ssad", {"nu": None, "kappa": "x", "max_rows": "x", "kernel_gamma": "auto"}),
+        ("oc-svm", {"nu": "x", "kernel_gamma": 0.0}),
+        ("kde", {"bandwidths": (1.0, "x"), "max_search_rows": 4}),
+        ("iforest", {"n_trees": "x", "n_rows_per_tree": 0}),
+        ("knn", {"n_neighbors": "x"}),
+        ("random-forest", {"n_trees": 1.5}),
+        ("autoencoder", {"bias": "x"}),
     ],
 )
 def test_parameters_out_of_bounds_are_named(name, parameters, hidden):
     with pytest.raises(ValueError, match="must be") as caught:
         BASELINES[name](**parameters).fit(hidden.X, hidden.y)
-    assert any(f"{parameter!r} parameter of" in str(caught.value) for parameter in parameters)
+    for parameter, value in parameters.items():
+        line = (
+            rf"The '{parameter}' parameter of \w+ must be [^;]+; got {re.escape(repr(value))}"
+        )
+        assert re.search(line, str(caught.value))

@@ -50,5 +50,5 @@ def test_no_more_rows_than_asked_for(visible_images, name):
 
 
 def test_max_rows_is_checked(visible_images):
-    with pytest.raises(ValueError, match="'max_rows' parameter of SSAD must be at least 2"):
+    with pytest.raises(ValueError, match="'max_rows' parameter of SSAD must be an int >= 2"):
         SSAD(max_rows=1).fit(visible_images.X, visible_images.y)

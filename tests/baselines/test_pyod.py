@@ -25,8 +25,8 @@ def test_xgbod_says_that_xgboost_is_missing(hidden, monkeypatch):
 
 def test_ecod_is_pyods(visible):
     ecod = pytest.importorskip("pyod.models.ecod")
-    usual = visible.X[visible.y == 0]
+    normal = visible.X[visible.y == 0]
     np.testing.assert_array_equal(
         ECOD().fit(visible.X, visible.y).anomaly_score(visible.X_test),
-        ecod.ECOD().fit(usual).decision_function(visible.X_test),
+        ecod.ECOD().fit(normal).decision_function(visible.X_test),
     )

@@ -13,12 +13,12 @@ from aloof.baselines.quadratic_program import solve
 from aloof.exceptions import LabelWarning
 
 
-def program(seed: int, n_usual: int = 14, n_anomalies: int = 4, nu: float = 0.25):
+def program(seed: int, n_normal: int = 14, n_anomalies: int = 4, nu: float = 0.25):
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n_usual + n_anomalies, 3))
-    rows[n_usual:, 0] += 1.0
-    is_anomaly = np.arange(len(rows)) >= n_usual
-    limits = np.where(is_anomaly, 0.6, 1.0 / (nu * n_usual))
+    rows = rng.normal(size=(n_normal + n_anomalies, 3))
+    rows[n_normal:, 0] += 1.0
+    is_anomaly = np.arange(len(rows)) >= n_normal
+    limits = np.where(is_anomaly, 0.6, 1.0 / (nu * n_normal))
     return rbf_kernel(rows, gamma=0.3), is_anomaly, limits
 
 
@@ -49,7 +49,7 @@ def test_solver_agrees_with_scipy(seed, kappa):
 @pytest.mark.parametrize("seed", range(3))
 def test_solution_is_optimal(seed, kappa):
     """Feasible, and slack in a constraint and a price on it exclude each other."""
-    kernel, is_anomaly, limits = program(seed, n_usual=60, n_anomalies=8)
+    kernel, is_anomaly, limits = program(seed, n_normal=60, n_anomalies=8)
     solution = solve(kernel, is_anomaly, limits, kappa, tolerance=1e-9)
     beta = solution.coefficients
     alpha = np.abs(beta)
@@ -74,7 +74,7 @@ def test_solver_needs_a_feasible_program():
     kernel, is_anomaly, limits = program(0)
     with pytest.raises(ValueError, match=r"anomalies add up to 2.4, less than kappa = 3"):
         solve(kernel, is_anomaly, limits, kappa=3.0)
-    with pytest.raises(ValueError, match="usual rows"):
+    with pytest.raises(ValueError, match="normal rows"):
         solve(kernel, is_anomaly, limits * 0.2, kappa=0.1)
 
 
@@ -88,16 +88,16 @@ def test_solver_stops_after_max_steps():
 
 @pytest.mark.parametrize("nu", [0.05, 0.3])
 def test_without_labels_it_is_the_one_class_svm(nu, visible):
-    usual = visible.X[visible.y == 0]
+    normal = visible.X[visible.y == 0]
     with pytest.warns(LabelWarning, match="one-class SVM"):
-        ours = SSAD(nu=nu).fit(usual)
+        ours = SSAD(nu=nu).fit(normal)
     theirs = OneClassSVM(nu=nu, gamma="scale", tol=1e-8)
     theirs.random_state = 0  # or it would draw from NumPy's global generator
-    theirs.fit(usual)
+    theirs.fit(normal)
     # libsvm's coefficients add up to nu n, ours to 1.
     np.testing.assert_allclose(
         ours.anomaly_score(visible.X_test),
-        -theirs.decision_function(visible.X_test) / (nu * len(usual)),
+        -theirs.decision_function(visible.X_test) / (nu * len(normal)),
         atol=1e-4,
     )
 

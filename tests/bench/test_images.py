@@ -183,7 +183,7 @@ def test_known_systems() -> None:
     [
         ({"dataset": "fashion"}, "no image set 'fashion'; did you mean 'fashion-mnist'"),
         ({"methods": ["deepsad"]}, "no method 'deepsad'; did you mean 'deep-sad'"),
-        ({"ratio": 1}, "no option 'ratio'"),
+        ({"ratio": 1}, "ratio is unknown"),
         ({"members": 0}, "members must be at least 1"),
         ({"variants": ["same-unfrozen"]}, "no variant .*; did you mean 'same-unfreeze'"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_a_mistake_in_the_file(experiment: Path) -> None:
     experiment.write_text("methds = ['dp']")
     result = bench("odds", "--experiment", experiment)
     assert result.exit_code == 2
-    assert f"{experiment}: There is no option 'methds'; did you mean 'methods'" in result.stderr
+    assert f"{experiment}: methds is unknown; did you mean 'methods'" in result.stderr
 
 
 def test_failed_fits_are_reported_and_the_rest_is_kept(
@@ -215,3 +216,18 @@ def test_figure_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = bench("figure1", "--setting", "papr")
     assert wrong.exit_code == 2
     assert "did you mean 'paper'" in wrong.stderr
+
+
+def test_other_commands_do_not_wait_for_it() -> None:
+    script = """
+import subprocess
+import sys
+sys.argv = ["aloof", "--help"]
+from aloof.cli.main import main
+try:
+    main()
+except SystemExit:
+    print([name for name in sys.modules if name.startswith(("aloof.bench", "aloof.baselines"))])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

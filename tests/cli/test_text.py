@@ -14,7 +14,7 @@ from aloof.cli.app import app
 
 pytest.importorskip("sentencex")
 
-USUAL = (
+NORMAL = (
     "the parcel arrived on time",
     "quick delivery and a friendly reply",
     "all good with my order thank you",
@@ -33,7 +33,7 @@ def write(path: Path, n: int, n_odd: int, seed: int) -> None:
         writer = csv.writer(file)
         writer.writerow(["ticket", "review", "odd"])
         for row in range(n):
-            texts = ODD if row < n_odd else USUAL
+            texts = ODD if row < n_odd else NORMAL
             text = f"{texts[rng.integers(len(texts))]} {rng.integers(100)}"
             writer.writerow([row, text, int(row < n_odd)])
 
@@ -94,7 +94,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
 
 def test_a_text_file_has_one_document_a_line(here: Path) -> None:
     rng = np.random.default_rng(3)
-    lines = [f"{USUAL[rng.integers(4)]} {rng.integers(100)}" for _ in range(600)]
+    lines = [f"{NORMAL[rng.integers(4)]} {rng.integers(100)}" for _ in range(600)]
     (here / "log.txt").write_text("\n".join(lines), encoding="utf8")
     (here / "new.txt").write_text(f"{lines[0]}\n\n{ODD[0]}\n🙂\n", encoding="utf8")
     short = ["--members", "2", "--epochs", "5", "--embedder", "hashing"]

@@ -33,6 +33,8 @@ def test_a_download_is_cached_and_asked_for_once(register, server, content, fold
     assert load_dataset("tiny").known
     assert server.asked == ["/tiny.mat"]
     assert files_under(folders) == [path]
+    (folders / "other").touch()
+    assert path.stat().st_mode == (folders / "other").stat().st_mode
 
 
 def test_the_next_address_is_tried(register, server, closed_port, content) -> None:
@@ -113,7 +115,7 @@ def test_a_cache_that_cannot_be_written_is_named(
     register(f"{server.url}/tiny.mat")
     (folders / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folders / "file"))
-    with pytest.raises(DatasetError, match=r"cannot be written to .*XDG_CACHE_HOME"):
+    with pytest.raises(DatasetError, match=r"cannot be written: .*XDG_CACHE_HOME"):
         fetch("tiny")
 
 

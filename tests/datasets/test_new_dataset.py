@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import json
@@ -12,7 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from aloof.cli.app import app
-from aloof.datasets import DataFile, Dataset, find_dataset, load_dataset, register
+from aloof.datasets import (
+    DataFile,
+    Dataset,
+    PublicTable,
+    find_dataset,
+    load_dataset,
+    register,
+)
 from aloof.datasets.registry import DATASETS
 from aloof.exceptions import DatasetError
 
@@ -84,3 +92,10 @@ def test_the_command_knows_it(server, closed_port: str) -> None:
     assert entry["task"] == "pumps that leak are anomalies"
     with pytest.raises(DatasetError, match="did you mean 'pumps'"):
         find_dataset("pumsp")
+
+
+def test_what_is_no_data_set_is_refused() -> None:
+    with pytest.raises(TypeError, match="must be an instance of Dataset; got <class"):
+        register(PublicTable)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="needs a name and files"):
+        register(dataclasses.replace(find_dataset("cardio"), files=()))

@@ -102,10 +102,10 @@ def test_value_is_the_anomaly_score_to_be_above(model: DualPriorVAE) -> None:
 def test_without_calibration_the_training_rows_stand_in(model: DualPriorVAE) -> None:
     assert model.calibration_scores_ is None
     assert model.threshold_ == Threshold(share=0.01)
-    usual = model.training_scores_[:400]
+    scores = model.training_scores_[:400]
     for rule in ({"share": 0.1}, {"budget": "10/100"}):
         model.set_threshold(**rule)  # type: ignore[arg-type]
-        assert (usual > -model.offset_).sum() == 40
+        assert (scores > -model.offset_).sum() == 40
     wide = VAE(**SHORT, max_epochs=3, contamination=0.1)
     X = normal(100, np.random.default_rng(0))
     assert wide.fit(X).offset_ == wide.set_threshold(share=0.1).offset_
@@ -302,9 +302,9 @@ def test_an_edited_rule_is_followed(calibrated: DualPriorVAE, tmp_path: Path) ->
         assert loaded.threshold_ == Threshold(**rule)
         assert loaded.offset_ == calibrated.set_threshold(**rule).offset_
     assert edited(tmp_path / "m", rule=None).threshold_.rule == "value"
-    with pytest.raises(ModelError, match=r"threshold.rule is wrong: .*between 0 and 1"):
+    with pytest.raises(ModelError, match=r"threshold.rule: .*between 0 and 1"):
         edited(tmp_path / "m", rule={"share": 2})
-    with pytest.raises(ModelError, match=r"threshold.rule should be a valid dict"):
+    with pytest.raises(ModelError, match=r"threshold.rule must be a mapping"):
         edited(tmp_path / "m", rule="share")
     with pytest.raises(ModelError, match="Both the anomaly_score and the rule"):
         edited(tmp_path / "m", rule={"share": 0.1}, anomaly_score=0.5)

@@ -365,7 +365,7 @@ def test_labels_that_cannot_be_used(y: Any, message: str) -> None:
 def test_a_single_normal_row_is_not_enough() -> None:
     X, _ = rows(n=3, n_anomaly=1)
     with (
-        pytest.raises(ValueError, match="minimum of 2 is required"),
+        pytest.raises(ValueError, match="at least 2 rows not labelled"),
         pytest.warns(LabelWarning, match="inverted"),
     ):
         short(DualPriorVAE).fit(X, [0, 1, 1, 1])

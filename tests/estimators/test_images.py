@@ -117,8 +117,8 @@ def test_contributions_of_pixels_add_up_to_the_score(fitted: DualPriorVAE) -> No
 def test_prototypes_are_reconstructions_of_normal_images(fitted: DualPriorVAE) -> None:
     rows = fitted.prototypes()
     assert rows.shape == (16, 3, 8, 8)  # a quarter of the 64 normal images
-    usual = np.flatnonzero(Y == 0)
-    first, last = usual[0], usual[-1]
+    normal = np.flatnonzero(Y == 0)
+    first, last = normal[0], normal[-1]
     np.testing.assert_allclose(rows[[0, -1]], fitted.reconstruct(X[[first, last]]), atol=1e-5)
     alone = DualPriorVAE(**SMALL, aggregate_prior=0).fit(X, Y)
     assert alone.prototypes().shape == (1, 3, 8, 8)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from planning_settings import SHORT, SMALL
 
 from aloof import VAE
 from aloof.exceptions import ModelError, PlanningError
+from aloof.persistence import _manifest_digest
 from aloof.planning import (
     StateGenerator,
     Trajectories,
@@ -97,6 +100,33 @@ def test_save_and_load(untrained: StateGenerator, open_world: World, tmp_path: P
     VAE(n_members=1, max_epochs=1, random_state=0).fit(X).save(tmp_path / "other")
     with pytest.raises(ModelError, match="not one that proposes states"):
         StateGenerator.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"networks": {"channels": [3]}}, r"networks\.channels is unknown"),
+        ({"networks": {"hidden": "8"}}, r"networks\.hidden must be a list; got '8'"),
+        ({"networks": {"dropout": 5.0}}, "dropout probability"),
+        ({"objective": {"method": "vea"}}, r"objective\.method must be 'vae'"),
+        ({"objective": {"beta_kl": -1.0}}, r"objective\.beta_kl is less than 0"),
+        ({"size": "8"}, "size must be a whole number"),
+        ({"size": 10**9}, "size must be less than or equal"),
+        ({"threshold": None}, "threshold must be a number"),
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_refused(
+    change: dict[str, Any], words: str, untrained: StateGenerator, tmp_path: Path
+) -> None:
+    untrained.save(tmp_path / "model")
+    file = tmp_path / "model" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for key, value in change.items():
+        manifest[key] = {**manifest[key], **value} if isinstance(value, dict) else value
+    manifest["manifest_sha256"] = _manifest_digest(manifest)
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(ModelError, match=f"manifest.json: {words}"):
+        StateGenerator.load(tmp_path / "model")
 
 
 def test_save_and_load_with_convolutions(

@@ -73,15 +73,15 @@ def test_samples_are_rows_of_the_right_kind_and_spread_out(
 ) -> None:
     many = pa.concat_tables([new] * 4)
     found = survey(model, in_parts(many, 300), top=5)
-    assert len(found.usual) == 1500
-    assert len(np.unique(found.usual["places"])) == 1500
-    assert (found.usual["labels"] != ANOMALY).all()
+    assert len(found.normal) == 1500
+    assert len(np.unique(found.normal["places"])) == 1500
+    assert (found.normal["labels"] != ANOMALY).all()
     assert (found.anomalies["labels"] == ANOMALY).all()
-    assert abs(found.usual["places"].mean() / len(many) - 0.5) < 0.03
+    assert abs(found.normal["places"].mean() / len(many) - 0.5) < 0.03
     again = survey(model, in_parts(many, 300), top=5)
-    np.testing.assert_array_equal(again.usual["places"], found.usual["places"])
+    np.testing.assert_array_equal(again.normal["places"], found.normal["places"])
     other = survey(model, in_parts(many, 300), top=5, seed=1)
-    assert (other.usual["places"] != found.usual["places"]).any()
+    assert (other.normal["places"] != found.normal["places"]).any()
 
 
 def test_curves_from_counts_are_those_of_all_scores(model: TableModel, new: pa.Table) -> None:

@@ -29,12 +29,12 @@ def test_components_are_those_of_the_covariance() -> None:
 
 def test_what_lies_off_the_components_is_one_number() -> None:
     found = Components.fit(vectors(2000), most=5)
-    usual = vectors(100, 1)
-    off = usual + 1.0 * np.random.default_rng(2).normal(size=50) / np.sqrt(50)
-    inside = usual + 3 * found.axes[0]
-    assert found(usual)[:, -1].max() < 6
+    normal = vectors(100, 1)
+    off = normal + 1.0 * np.random.default_rng(2).normal(size=50) / np.sqrt(50)
+    inside = normal + 3 * found.axes[0]
+    assert found(normal)[:, -1].max() < 6
     assert found(off)[:, -1].min() > 8
-    np.testing.assert_allclose(found(inside)[:, -1], found(usual)[:, -1], atol=0.01)
+    np.testing.assert_allclose(found(inside)[:, -1], found(normal)[:, -1], atol=0.01)
 
 
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (3, 2), (320, 11), (2000, 33)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.members import LearningMembers, mixed_task
 from aloof.baselines.networks import Networks, without_biases
+from aloof.estimators._parameters import BOOLEAN, Check
 from aloof.problem import Problem
 from aloof.training import Setup, Task
 
@@ -72,6 +74,8 @@ class Autoencoder(DeepBaseline):
     learning_rate: float = 1e-4
     weight_decay: float = 5e-4
     bias: bool = True
+
+    checks: ClassVar[Mapping[str, Check]] = {"bias": BOOLEAN}
 
     def encode(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return each member's code of each row, ``(members, n, size)``."""

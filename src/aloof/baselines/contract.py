@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Literal, Self
@@ -11,13 +12,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.estimators._images import as_numbers, check_images
-from aloof.estimators._parameters import check_parameters
+from aloof.estimators._parameters import Check, check_parameters, integer, or_none, seed_of
 from aloof.exceptions import LabelError, LabelWarning
-from aloof.labels import ANOMALY, read_labels
+from aloof.labels import ANOMALY, normal_rows, read_labels
 
 __all__ = ["Baseline", "LabelUse", "SubsampledBaseline", "numpy_seed"]
 
@@ -56,6 +56,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     label_use: ClassVar[LabelUse] = "none"
     # What a method that can do without labels is then.
     without_labels: ClassVar[str] = ""
+    # What must hold for the parameters that a class adds, beside what holds for those it has.
+    checks: ClassVar[Mapping[str, Check]] = {}
 
     @property
     def uses_labels(self) -> bool:
@@ -79,14 +81,9 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X = self._validate(X, reset=True)
         labels = read_labels(y, len(X))
-        n_normal = int((labels != ANOMALY).sum())
-        if n_normal < 2:
-            raise ValueError(
-                f"Found array with {n_normal} sample(s) that are not labelled as anomalies, "
-                "while a minimum of 2 is required to learn what is normal."
-            )
+        normal_rows(labels)
         self._check_labels(labels)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         self._fit(X, labels, seed)
         self.seed_ = seed
         return self
@@ -113,19 +110,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "seed_")
 
     def _check_parameters(self) -> None:
-        check_parameters(type(self).__name__, self.get_params(deep=False))
-
-    def _require(self, **limits: tuple[bool, str]) -> None:
-        """Raise one `ValueError` that names all parameters that are not as they must be."""
-        name = type(self).__name__
-        problems = [
-            f"The {parameter!r} parameter of {name} must be {expected}; got "
-            f"{getattr(self, parameter)!r}."
-            for parameter, (valid, expected) in limits.items()
-            if not valid
-        ]
-        if problems:
-            raise ValueError(" ".join(problems))
+        own: dict[str, Check] = {}
+        for owner in reversed(type(self).__mro__):
+            own.update(vars(owner).get("checks", {}))
+        check_parameters(type(self).__name__, self.get_params(deep=False), own)
 
     def _check_labels(self, labels: NDArray[np.int64]) -> None:
         if (labels == ANOMALY).any():
@@ -169,13 +157,6 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
                 f"{getattr(self, 'shape_', 'rows of numbers')}."
             )
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        if self.random_state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SubsampledBaseline(Baseline):
@@ -190,10 +171,7 @@ class SubsampledBaseline(Baseline):
 
     max_rows: int | None = None
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        valid = self.max_rows is None or self.max_rows >= 2
-        self._require(max_rows=(valid, "at least 2, or None"))
+    checks: ClassVar[Mapping[str, Check]] = {"max_rows": or_none(integer(2))}
 
     def drawn(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
         """Return the numbers of the normal rows to learn from, sorted."""

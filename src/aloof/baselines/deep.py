@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from aloof.baselines.contract import Baseline
 from aloof.baselines.members import Fitted, LearningMembers, RowLearner
 from aloof.baselines.networks import Networks, networks_for
+from aloof.estimators._parameters import Check, integer, real, widths
 from aloof.exceptions import LabelError
 from aloof.labels import ANOMALY, NORMAL
 from aloof.problem import Problem
@@ -88,6 +89,13 @@ class DeepBaseline(Baseline):
     weight_decay: float = 1e-6
     precision: Precision = "float32"
     device: str = "auto"
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "hidden": widths(1),
+        "images": (lambda v: v is None or isinstance(v, Mapping), "a mapping, or None"),
+        "max_epochs": integer(1),
+        "weight_decay": real(0),
+    }
 
     def fit_problems(
         self,
@@ -200,13 +208,6 @@ class DeepBaseline(Baseline):
         )
         self._check_images(checked, reset=reset)
         return checked
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(
-            hidden=(len(self.hidden) > 0, "at least one width"),
-            weight_decay=(self.weight_decay >= 0, "at least 0"),
-        )
 
     def _check_problem(self, problem: Problem) -> None:
         if len(problem.normal) < 2 or not len(problem.seeds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from aloof.baselines.contract import LabelUse
 from aloof.baselines.hypersphere import HypersphereBaseline, Spheres
+from aloof.estimators._parameters import Check, real
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.training import Stack
 
@@ -77,12 +79,12 @@ class DeepSAD(HypersphereBaseline):
 
     eta: float = 1.0
 
+    checks: ClassVar[Mapping[str, Check]] = {
+        "eta": real(0, above=True),
+    }
+
     label_use: ClassVar[LabelUse] = "optional"
     without_labels: ClassVar[str] = "Deep SVDD"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(eta=(self.eta > 0, "positive"))
 
     def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:
         return DeepSADMembers(encoder, centre, self.eta)

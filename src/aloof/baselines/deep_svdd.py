@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from aloof.baselines.hypersphere import HypersphereBaseline, Spheres
 from aloof.baselines.members import over_data
+from aloof.estimators._parameters import Check, one_of, real
 from aloof.training import Setup, Stack
 
 __all__ = ["DeepSVDD", "DeepSVDDMembers", "SVDDObjective", "soft_boundary_loss"]
@@ -102,15 +104,10 @@ class DeepSVDD(HypersphereBaseline):
     objective: SVDDObjective = "one-class"
     nu: float = 0.1
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(
-            objective=(
-                self.objective in get_args(SVDDObjective),
-                "'one-class' or 'soft-boundary'",
-            ),
-            nu=(0 < self.nu <= 1, "in (0, 1]"),
-        )
+    checks: ClassVar[Mapping[str, Check]] = {
+        "objective": one_of(get_args(SVDDObjective)),
+        "nu": real(0, 1, above=True),
+    }
 
     def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:
         soft = self.objective == "soft-boundary"

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from aloof.baselines.members import (
     over_data,
 )
 from aloof.baselines.networks import Networks
+from aloof.estimators._parameters import Check, integer, real
 from aloof.problem import Problem
 from aloof.training import Run, Schedule, Setup, Stack, Task, Trained
 
@@ -91,13 +92,11 @@ class HypersphereBaseline(DeepBaseline):
     pretrain_weight_decay: float = 5e-4
     learning_rate: float = 1e-4
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(
-            pretrain_epochs=(self.pretrain_epochs >= 0, "at least 0"),
-            pretrain_learning_rate=(self.pretrain_learning_rate > 0, "positive"),
-            pretrain_weight_decay=(self.pretrain_weight_decay >= 0, "at least 0"),
-        )
+    checks: ClassVar[Mapping[str, Check]] = {
+        "pretrain_epochs": integer(0),
+        "pretrain_learning_rate": real(0, above=True),
+        "pretrain_weight_decay": real(0),
+    }
 
     @abstractmethod
     def _spheres(self, encoder: Stack, centre: Tensor) -> Spheres:

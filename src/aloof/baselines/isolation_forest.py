@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest as _IsolationForest
 
 from aloof.baselines.contract import Baseline, numpy_seed
+from aloof.estimators._parameters import Check, integer
 from aloof.labels import ANOMALY
 
 __all__ = ["IsolationForest"]
@@ -28,6 +31,11 @@ class IsolationForest(Baseline):
 
     n_trees: int = 100
     n_rows_per_tree: int = 256
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "n_trees": integer(1),
+        "n_rows_per_tree": integer(1),
+    }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         normal = X[labels != ANOMALY]

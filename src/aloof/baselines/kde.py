@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,16 @@ from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
 
 from aloof.baselines.contract import SubsampledBaseline
+from aloof.estimators._parameters import Check, integer, real
 
 __all__ = ["KDE", "log_densities"]
 
 _N_FOLDS = 5
+_BANDWIDTH, _ = real(0, above=True)
+_BANDWIDTHS: Check = (
+    lambda v: isinstance(v, tuple | list) and len(v) > 0 and all(map(_BANDWIDTH, v)),
+    "a tuple of numbers > 0",
+)
 _CHUNK = 256
 
 
@@ -66,6 +73,11 @@ class KDE(SubsampledBaseline):
 
     bandwidths: tuple[float, ...] = tuple(2.0 ** (k / 2) for k in range(-8, 11))
     max_search_rows: int = 2000
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "bandwidths": _BANDWIDTHS,
+        "max_search_rows": integer(_N_FOLDS),
+    }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         normal = X[self.drawn(labels, seed)]

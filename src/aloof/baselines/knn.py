@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from aloof.baselines.contract import Baseline
+from aloof.estimators._parameters import Check, integer
 from aloof.labels import ANOMALY
 
 __all__ = ["KNN"]
@@ -25,6 +28,10 @@ class KNN(Baseline):
     """
 
     n_neighbors: int = 5
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "n_neighbors": integer(1),
+    }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         normal = X[labels != ANOMALY]

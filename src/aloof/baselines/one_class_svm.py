@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import OneClassSVM as _OneClassSVM
 
 from aloof.baselines.contract import SubsampledBaseline, numpy_seed
+from aloof.estimators._parameters import Check, real
 
-__all__ = ["OneClassSVM"]
+__all__ = ["KERNEL_GAMMA", "OneClassSVM"]
+
+_FACTOR, _WORDS = real(0, above=True)
+KERNEL_GAMMA: Check = (
+    lambda v: (isinstance(v, str) and v == "scale") or _FACTOR(v),
+    f"'scale' or {_WORDS}",
+)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -31,6 +39,11 @@ class OneClassSVM(SubsampledBaseline):
 
     nu: float = 0.1
     kernel_gamma: float | Literal["scale"] = "scale"
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "nu": real(0, 1, above=True),
+        "kernel_gamma": KERNEL_GAMMA,
+    }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         model = _OneClassSVM(nu=self.nu, gamma=self.kernel_gamma)

@@ -1,6 +1,6 @@
 r"""The quadratic program of SSAD, solved by sequential minimal optimisation.
 
-With :math:`\beta_i = \alpha_i` for usual rows and :math:`\beta_j = -\alpha_j` for labelled
+With :math:`\beta_i = \alpha_i` for normal rows and :math:`\beta_j = -\alpha_j` for labelled
 anomalies, the dual of Goernitz et al. (2013) reads
 
 .. math:: \min_\beta \tfrac12 \beta^T K \beta, \quad \textstyle\sum \beta = 1, \quad
@@ -34,7 +34,7 @@ class Solution:
     coefficients
         :math:`\beta`, ``(n,)``.
     rho
-        The level of f at the boundary: usual rows with less pay for it.
+        The level of f at the boundary: normal rows with less pay for it.
     margin
         How far below `rho` an anomaly has to be to cost nothing, gamma in the paper.
     violation
@@ -76,10 +76,10 @@ def solve(
     max_steps
         Stop after so many steps in any case.
     """
-    usual, anomalies = np.flatnonzero(~is_anomaly), np.flatnonzero(is_anomaly)
+    normal, anomalies = np.flatnonzero(~is_anomaly), np.flatnonzero(is_anomaly)
     kappa = kappa if len(anomalies) else 0.0
     beta = np.zeros(len(kernel))
-    beta[usual] = _filled(limits[usual], 1.0 + kappa, "usual rows", "1 + kappa")
+    beta[normal] = _filled(limits[normal], 1.0 + kappa, "normal rows", "1 + kappa")
     beta[anomalies] = -_filled(limits[anomalies], kappa, "anomalies", "kappa")
     slack = 0.0  # the mass on the anomalies beyond kappa
     upper = np.where(is_anomaly, 0.0, limits)
@@ -89,7 +89,7 @@ def solve(
     nothing = np.where(beta > lower, 0.0, -np.inf)
     f = kernel @ beta
     diagonal = kernel.diagonal().copy()
-    groups = [group for group in (usual, anomalies) if len(group)]
+    groups = [group for group in (normal, anomalies) if len(group)]
     violation, steps = np.inf, 0
     while True:
         takers = [group[np.argmin(f[group] + no_room[group])] for group in groups]

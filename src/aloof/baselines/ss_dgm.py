@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from aloof.baselines.members import (
     over_data,
 )
 from aloof.baselines.networks import Networks, Perceptron
+from aloof.estimators._parameters import Check, integer, or_none, real
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.objectives import elbo, gaussian, reparameterize
 from aloof.problem import Problem
@@ -251,14 +252,14 @@ class SSDGM(DeepBaseline):
     pretrain_learning_rate: float | None = None
     beta_kl: float = 0.01
 
-    label_use: ClassVar[LabelUse] = "required"
+    checks: ClassVar[Mapping[str, Check]] = {
+        "anomaly_share": real(0, 1, above=True, below=True),
+        "classifier_weight": real(0),
+        "pretrain_epochs": or_none(integer(1)),
+        "pretrain_learning_rate": or_none(real(0, above=True)),
+    }
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(
-            anomaly_share=(0 < self.anomaly_share < 1, "between 0 and 1"),
-            classifier_weight=(self.classifier_weight >= 0, "at least 0"),
-        )
+    label_use: ClassVar[LabelUse] = "required"
 
     def _task(self, problem: Problem) -> Task:
         return balanced_task(problem)

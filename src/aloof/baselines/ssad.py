@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from aloof.baselines.contract import LabelUse, SubsampledBaseline
+from aloof.baselines.one_class_svm import KERNEL_GAMMA
 from aloof.baselines.quadratic_program import solve
+from aloof.estimators._parameters import Check, real
 from aloof.labels import ANOMALY
 
 __all__ = ["SSAD"]
@@ -67,18 +70,17 @@ class SSAD(SubsampledBaseline):
     kappa: float = 1.0
     anomaly_limit: float = 1.0
     kernel_gamma: float | Literal["scale"] = "scale"
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "nu": real(0, 1, above=True),
+        "kappa": real(0),
+        "anomaly_limit": real(0, above=True),
+        "kernel_gamma": KERNEL_GAMMA,
+    }
     max_rows: int | None = 4000
 
     label_use: ClassVar[LabelUse] = "optional"
     without_labels: ClassVar[str] = "a one-class SVM"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._require(
-            nu=(0 < self.nu <= 1, "in (0, 1]"),
-            kappa=(self.kappa >= 0, "at least 0"),
-            anomaly_limit=(self.anomaly_limit > 0, "positive"),
-        )
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         normal = self.drawn(labels, seed)

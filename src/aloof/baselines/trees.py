@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from aloof.baselines.contract import Baseline, LabelUse, numpy_seed
+from aloof.estimators._parameters import Check, integer
 from aloof.labels import ANOMALY
 
 __all__ = ["GradientBoosting", "RandomForest"]
@@ -19,6 +21,10 @@ __all__ = ["GradientBoosting", "RandomForest"]
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Forest(Baseline):
     label_use: ClassVar[LabelUse] = "required"
+
+    checks: ClassVar[Mapping[str, Check]] = {
+        "n_trees": integer(1),
+    }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         self._model = self._classifier(numpy_seed(seed)).fit(X, labels == ANOMALY)

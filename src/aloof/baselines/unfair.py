@@ -22,6 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from aloof.baselines.contract import Baseline, LabelUse
 from aloof.baselines.hybrid import Hybrid
 from aloof.baselines.registry import BASELINES
+from aloof.estimators._parameters import seed_of
 from aloof.labels import with_gaps
 
 __all__ = ["UNFAIR", "UNFAIR_GRIDS", "Unfair", "fit_unfairly", "peeked_rows"]
@@ -118,7 +119,7 @@ class Unfair(Baseline):
 
     def peek(self, X_test: NDArray[np.float64], y_test: NDArray[np.int64]) -> Self:
         """Look at a tenth of the test rows, drawn with `random_state`."""
-        rows = peeked_rows(y_test, random_state=self._seed())
+        rows = peeked_rows(y_test, random_state=seed_of(self.random_state))
         self._peeked = X_test[rows], y_test[rows]
         return self
 

@@ -71,8 +71,8 @@ class Identity:
         return self.describes(record) and not self.outdates(record)
 
     def outdates(self, record: Mapping[str, Any]) -> bool:
-        """Return whether a record is of another revision of the code."""
-        return bool(record.get("revision", 1) != self.revision)
+        """Return whether a record is of an older revision of the code."""
+        return bool(record.get("revision", 1) < self.revision)
 
     def describes(self, record: Mapping[str, Any]) -> bool:
         """Return whether a record is a result of this, whatever the revision of the code."""
@@ -134,12 +134,12 @@ def _same(stored: Any, now: Any, defaults: Any) -> bool:
     """Compare two configurations; an option that the stored one lacks must have its default."""
     if not isinstance(stored, Mapping) or not isinstance(now, Mapping):
         return bool(stored == now)
-    usual = defaults if isinstance(defaults, Mapping) else {}
+    former = defaults if isinstance(defaults, Mapping) else {}
     if not stored.keys() <= now.keys():
         return False
     return all(
-        _same(stored[key], value, usual.get(key))
+        _same(stored[key], value, former.get(key))
         if key in stored
-        else key in usual and usual[key] == value
+        else key in former and former[key] == value
         for key, value in now.items()
     )

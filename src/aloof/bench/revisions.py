@@ -12,15 +12,27 @@ __all__ = ["REVISIONS", "revision"]
 
 REVISIONS: Mapping[str, int] = {
     "vae": 1,
-    "mml": 2,
-    "dp": 2,
-    "mml-dp": 2,
+    "mml": 1,
+    "dp": 1,
+    "mml-dp": 1,
     "autoencoder": 2,
     "deep-svdd": 2,
     "deep-sad": 2,
     "devnet": 2,
     "ss-dgm": 2,
     "classifier": 2,
+}
+
+# Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that
+# are at 2 above changed for tables alone, but for SS-DGM.
+_OF_IMAGES: Mapping[str, int] = {
+    "mml": 2,
+    "dp": 2,
+    "mml-dp": 2,
+    "autoencoder": 1,
+    "deep-svdd": 1,
+    "deep-sad": 1,
+    "classifier": 1,
 }
 
 # Other names of a system, or what it is made of, in one of the studies.
@@ -33,8 +45,8 @@ _OF = {
 }
 
 
-def revision(method: str) -> int:
-    """Return the revision of the system that runs a method.
+def revision(method: str, *, images: bool = False) -> int:
+    """Return the revision of the system that runs a method, on tables or on images.
 
     Examples
     --------
@@ -42,4 +54,5 @@ def revision(method: str) -> int:
     True
     """
     name = "autoencoder" if method.endswith("-hybrid") else _OF.get(method, method)
-    return REVISIONS.get(name, 1)
+    number = REVISIONS.get(name, 1)
+    return _OF_IMAGES.get(name, number) if images else number

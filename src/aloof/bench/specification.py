@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from aloof.exceptions import ExperimentError
+from aloof.io.sections import Section, problems
 from aloof.suggestion import did_you_mean
 
 __all__ = [
@@ -34,7 +35,7 @@ _S = TypeVar("_S", bound="Specification")
 _N = TypeVar("_N", str, tuple[str, ...])
 
 
-class Specification(BaseModel):
+class Specification(Section):
     """The options of a study; a subclass adds its own. Every one may stand in a TOML file.
 
     Attributes
@@ -44,8 +45,6 @@ class Specification(BaseModel):
     title
         Above the tables.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = ""
     title: str = ""
@@ -140,58 +139,15 @@ def specify(
     >>> from aloof.bench.planning import PlanningSpecification
     >>> specify(PlanningSpecification, {"n_wrlds": 3})
     Traceback (most recent call last):
-    aloof.exceptions.ExperimentError: There is no option 'n_wrlds'; did you mean 'n_worlds'?...
+    aloof.exceptions.ExperimentError: n_wrlds is unknown; did you mean 'n_worlds'?...
     """
     given = {key: value for key, value in (options or {}).items() if value is not None}
     stored = {} if file is None else read_options(file)
     try:
         return kind(**{**stored, **given})
     except ValidationError as error:
-        sentences: dict[str, None] = {}
-        for problem in error.errors():
-            key = str(problem["loc"][0]) if problem["loc"] else ""
-            where = f"{file}: " if file is not None and key not in given else ""
-            sentences[where + _sentence(kind, problem)] = None
-        raise ExperimentError(" ".join(sentences)) from error
-
-
-def _sentence(kind: type[Specification], problem: Any) -> str:
-    """Say what is wrong with an option."""
-    path = [part for part in problem["loc"] if isinstance(part, str)]
-    key, value = path[-1] if path else "", problem["input"]
-    if problem["type"] == "extra_forbidden":
-        if len(path) > 1:
-            return f"{path[0]} have no {key!r}{did_you_mean(key, _fields(kind, path[0]))}"
-        return f"There is no option {key!r}{did_you_mean(key, kind.model_fields)}"
-    if problem["type"] == "missing":
-        return f"{path[0]} need a {key!r}."
-    text = str(problem["msg"])
-    if problem["type"] == "value_error":
-        text = text.removeprefix("Value error, ")
-        return f"{path[0]} {text}" if text.startswith("must") else text
-    rule = _RULES.get(problem["type"], text.removeprefix("Input should be "))
-    return f"{'.'.join(path)} must be {rule}; got {value!r}."
-
-
-_RULES = {
-    "bool_type": "true or false",
-    "dict_type": "a table",
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "model_type": "a table",
-    "string_type": "a text",
-}
-
-
-def _fields(kind: type[Specification], name: str) -> Iterable[str]:
-    """Return the fields of the tables that an option holds."""
-    for part in _types(kind.model_fields[name].annotation):
-        if isinstance(part, type) and issubclass(part, BaseModel):
-            return part.model_fields
-    return ()
-
-
-def _types(annotation: Any) -> Iterable[Any]:
-    yield annotation
-    for part in getattr(annotation, "__args__", ()):
-        yield from _types(part)
+        sentences = (
+            f"{file}: {words}." if file is not None and key not in given else f"{words}."
+            for key, words in problems(error, kind)
+        )
+        raise ExperimentError(" ".join(dict.fromkeys(sentences))) from error

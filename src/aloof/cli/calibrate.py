@@ -6,42 +6,18 @@ import json
 
 import typer
 
-from aloof.cli.options import (
-    Anomaly,
-    AnomalyValue,
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Id,
-    Json,
-    Label,
-    Labels,
-    Model,
-    Normal,
-    passed,
-)
-from aloof.cli.progress import progress_bar
+from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 
 __all__ = ["calibrate"]
 
 
+@also(LABELLING, READING)
 def calibrate(
     context: typer.Context,
     model: Model,
     data: Data,
-    label: Label = None,
-    anomaly_value: AnomalyValue = None,
-    normal: Normal = None,
-    anomaly: Anomaly = None,
-    labels: Labels = None,
-    id: Id = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
     """Take the threshold and p-values of a model from new data. Nothing is trained again.
@@ -52,11 +28,7 @@ def calibrate(
     Example: **aloof calibrate model last-month.parquet**
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.calibrate, progress=progress
-        )
-        fitted.calibrate(fitted.read(data, **reading), **options)
+    called(context, fitted, fitted.calibrate, data)
     fitted.save(model)
     known = fitted.detector.calibration_scores_
     n = 0 if known is None else len(known)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from aloof.bench.demo import N_LABELLED, Demo, run_demo
-from aloof.bench.statistics import moments
 from aloof.report import (
     check_drawing,
     latent_map,
@@ -21,6 +19,9 @@ from aloof.report import (
     score_histograms,
 )
 from aloof.training import EpochReport
+
+if TYPE_CHECKING:
+    from aloof.bench.demo import Demo
 
 __all__ = ["demo"]
 
@@ -37,6 +38,8 @@ def demo(
     with no and with five labelled malignant tumours, on several random splits; prints a table
     and writes pictures. Takes about a minute on two cores and needs no download.
     """
+    from aloof.bench.demo import N_LABELLED, run_demo  # others need not wait for it
+
     check_drawing()  # before a minute of training, not after it
     out.mkdir(parents=True, exist_ok=True)
     errors = Console(stderr=True)
@@ -65,6 +68,9 @@ def demo(
 
 
 def _table(outcome: Demo) -> Table:
+    from aloof.bench.demo import N_LABELLED
+    from aloof.bench.statistics import moments
+
     table = Table(title=f"Breast cancer, {len(outcome.splits)} splits: mean ± std (%)")
     table.add_column("method")
     for column in ("labelled anomalies", "AUROC", "average precision", "AUROC gain"):

@@ -6,43 +6,19 @@ import json
 
 import typer
 
-from aloof.cli.options import (
-    Anomaly,
-    AnomalyValue,
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Id,
-    Json,
-    Label,
-    Labels,
-    Model,
-    Normal,
-    passed,
-)
-from aloof.cli.progress import progress_bar
+from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
 from aloof.models import Evaluation
 from aloof.models.loading import open_model
 
 __all__ = ["evaluate"]
 
 
+@also(LABELLING, READING)
 def evaluate(
     context: typer.Context,
     model: Model,
     data: Data,
-    label: Label = None,
-    anomaly_value: AnomalyValue = None,
-    normal: Normal = None,
-    anomaly: Anomaly = None,
-    labels: Labels = None,
-    id: Id = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
     """Compare scores and decisions with labels.
@@ -55,11 +31,7 @@ def evaluate(
     labels.csv**.
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.evaluate, progress=progress
-        )
-        found = fitted.evaluate(fitted.read(data, **reading), **options)
+    found = called(context, fitted, fitted.evaluate, data)
     typer.echo(json.dumps(found.as_dict()) if as_json else _words(found, fitted.things))
 
 

@@ -9,22 +9,13 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import tell_skipped
-from aloof.cli.options import (
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Json,
-    Model,
-    passed,
-)
-from aloof.cli.progress import progress_bar
+from aloof.cli.options import READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 
 __all__ = ["explain"]
 
 
+@also(READING)
 def explain(
     context: typer.Context,
     model: Model,
@@ -36,9 +27,6 @@ def explain(
         typer.Option(metavar="PNG", help="Images: a picture of what is strange about them."),
     ] = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
     """Show the most anomalous rows with the reasons, in words.
@@ -51,11 +39,7 @@ def explain(
     Images: **aloof explain model new-images/ --top 5 --out strange.png**
     """
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.most_anomalous, progress=progress
-        )
-        found = fitted.most_anomalous(fitted.read(data, **reading), **options)
+    found = called(context, fitted, fitted.most_anomalous, data)
     tell_skipped(found.skipped)
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))

@@ -29,7 +29,7 @@ from aloof.cli.progress import progress_bar
 from aloof.exceptions import StaleCheckpointError
 from aloof.models import Model
 from aloof.models.kinds import kind_for
-from aloof.persistence import check_place
+from aloof.persistence import check_target
 from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import discard_checkpoints
 
@@ -141,7 +141,7 @@ def fit(
     with **--labels labels.csv**.
     """
     started = time.monotonic()
-    check_place(out, force=force)
+    check_target(out, force=force)
     kind_of_model = kind_for(data, given(context))
     checkpoint = out.with_name(f".{out.name}.checkpoint")
     with progress_bar("Reading") as progress:

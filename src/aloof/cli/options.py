@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
 from aloof.cli.group import fail
+from aloof.cli.progress import progress_bar
 from aloof.models.kinds import options_of
 
+if TYPE_CHECKING:
+    from aloof.models import Model as AnyModel
+
 __all__ = [
+    "LABELLING",
+    "READING",
     "Anomaly",
-    "AnomalyValue",
     "Data",
     "Delimiter",
     "Device",
     "Encoding",
     "FileFormat",
-    "Id",
     "Json",
-    "Label",
     "Labels",
     "Model",
     "Normal",
+    "also",
+    "called",
     "given",
     "passed",
 ]
@@ -55,15 +62,15 @@ FileFormat = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Label = Annotated[
+_Label = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column of labels. Default: as in training."),
 ]
-AnomalyValue = Annotated[
+_AnomalyValue = Annotated[
     str | None,
     typer.Option(metavar="V", help="The label of anomalies. Default: as in training."),
 ]
-Id = Annotated[
+_Id = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Images: the column of file names in --labels."),
 ]
@@ -74,10 +81,56 @@ Labels = Annotated[
     typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
 ]
 
+# How a file is read, and where labels come from.
+READING = {"delimiter": Delimiter, "encoding": Encoding, "file_format": FileFormat}
+LABELLING = {
+    "label": _Label,
+    "anomaly_value": _AnomalyValue,
+    "normal": Normal,
+    "anomaly": Anomaly,
+    "labels": Labels,
+    "id": _Id,
+}
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
+
 # What every command deals with itself.
 _OWN = {"model", "data", "device", "as_json"}
 # Where a parameter of a command has another name than that of the model.
 _NAMES = {"file_format": "format", "kind": "kinds", "epochs": "max_epochs"}
+
+
+def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
+    """Give a command options that it does nothing with but pass them on, by `called`.
+
+    Parameters
+    ----------
+    groups
+        Options by name, such as `READING`; each is None unless it is given.
+    """
+    options = {name: kind for group in groups for name, kind in group.items()}
+
+    def add(command: _F) -> _F:
+        own = inspect.signature(command, eval_str=True)
+
+        @functools.wraps(command)
+        def run(*args: Any, **values: Any) -> Any:
+            return command(*args, **{n: v for n, v in values.items() if n not in options})
+
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
+            )
+            for name, kind in options.items()
+        ]
+        parameters = [*own.parameters.values(), *more]
+        run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {**command.__annotations__, **options}
+        return cast(_F, run)
+
+    return add
 
 
 def given(context: typer.Context) -> list[str]:
@@ -116,6 +169,28 @@ def passed(
             fail(f"{parameter.opts[0]} cannot be used with {what}.")
     values = {_NAMES.get(name, name): value for name, value in context.params.items()} | more
     return [{name: values[name] for name in names if name in values} for names in known]
+
+
+def called(
+    context: typer.Context, model: AnyModel, method: Callable[..., _T], data: str, **more: Any
+) -> _T:
+    """Call a method of a model with the data and the options of a command, under a bar.
+
+    Parameters
+    ----------
+    context
+        Of the command.
+    model, method
+        The model, and the method of it.
+    data
+        As the user wrote it.
+    **more
+        See `passed`.
+    """
+    with progress_bar("Scoring") as progress:
+        more["progress"] = progress
+        reading, options = passed(context, model.kind, model.read, method, **more)
+        return method(model.read(data, **reading), **options)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

@@ -8,29 +8,14 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.options import (
-    Anomaly,
-    AnomalyValue,
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Id,
-    Json,
-    Label,
-    Labels,
-    Model,
-    Normal,
-    passed,
-)
-from aloof.cli.progress import progress_bar
+from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 from aloof.models.page import check_report
 
 __all__ = ["report"]
 
 
+@also(LABELLING, READING)
 def report(
     context: typer.Context,
     model: Model,
@@ -38,16 +23,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page, such as report.html.")],
     top: Annotated[int, typer.Option(min=1, help="How many anomalies to list.")] = 20,
     title: Annotated[str, typer.Option(help="The heading.")] = "Anomaly report",
-    label: Label = None,
-    anomaly_value: AnomalyValue = None,
-    normal: Normal = None,
-    anomaly: Anomaly = None,
-    labels: Labels = None,
-    id: Id = None,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a page that is there.")
     ] = False,
@@ -65,9 +41,5 @@ def report(
     """
     check_report(out, force=force)
     fitted = open_model(model, device=device)
-    with progress_bar("Scoring") as progress:
-        reading, options = passed(
-            context, fitted.kind, fitted.read, fitted.report, progress=progress
-        )
-        fitted.report(fitted.read(data, **reading), **options)
+    called(context, fitted, fitted.report, data)
     typer.echo(json.dumps({"report": str(out)}) if as_json else out)

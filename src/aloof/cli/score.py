@@ -9,17 +9,7 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import fail, tell_skipped
-from aloof.cli.options import (
-    Data,
-    Delimiter,
-    Device,
-    Encoding,
-    FileFormat,
-    Json,
-    Model,
-    passed,
-)
-from aloof.cli.progress import progress_bar
+from aloof.cli.options import READING, Data, Device, Json, Model, also, called
 from aloof.models.loading import open_model
 from aloof.models.table import check_output
 from aloof.models.table.streaming import is_unfinished
@@ -27,6 +17,7 @@ from aloof.models.table.streaming import is_unfinished
 __all__ = ["score"]
 
 
+@also(READING)
 def score(
     context: typer.Context,
     model: Model,
@@ -54,9 +45,6 @@ def score(
         typer.Option("--force", help="Replace a file that is there, and forget a killed run."),
     ] = False,
     device: Device = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    file_format: FileFormat = None,
     as_json: Json = False,
 ) -> None:
     """Score every row of a table, however large, and say why rows are flagged.
@@ -78,16 +66,7 @@ def score(
     check_output(out, force=force)
     fitted = open_model(model, device=device)
     try:
-        with progress_bar("Scoring") as progress:
-            reading, options = passed(
-                context,
-                fitted.kind,
-                fitted.read,
-                fitted.score_file,
-                progress=progress,
-                keep=keep or (),
-            )
-            done = fitted.score_file(fitted.read(data, **reading), **options)
+        done = called(context, fitted, fitted.score_file, data, keep=keep or ())
     except KeyboardInterrupt:
         if is_unfinished(out):
             typer.echo("The same command with --resume continues.", err=True)

@@ -10,15 +10,18 @@ import logging
 import os
 import sys
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 
 from aloof._version import __version__
 from aloof.exceptions import DatasetError, MissingExtraError
+from aloof.io import write_file
 
 __all__ = ["DataFile", "LocalFile", "cache_folder", "data_folder", "obtain"]
 
 _logger = logging.getLogger(__name__)
 
+_ADVICE = "Choose another cache folder with the environment variable XDG_CACHE_HOME."
 _TIMEOUT = 30.0  # seconds without an answer
 
 
@@ -153,28 +156,22 @@ def _download(file: DataFile, path: Path) -> list[str]:
         raise MissingExtraError("pooch", "data", f"Downloading {file.path}") from None
     get = pooch.HTTPDownloader(timeout=_TIMEOUT, headers={"User-Agent": f"aloof/{__version__}"})
     failures = []
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with pooch.utils.temporary_file(path.parent) as temporary:
-            for url in file.urls:
-                try:
-                    get(url, temporary, None)
-                except requests.RequestException as error:
-                    failures.append(f"{url}: {_reason(error)}")
-                    continue
-                found = _read(file, Path(temporary))
-                if found.known:
-                    os.replace(temporary, path)
-                    return []
-                failures.append(
-                    f"{url}: hash mismatch, the {len(found.content)} bytes received have "
-                    f"SHA-256 {found.sha256} and not {' or '.join(file.sha256)}"
-                )
-    except OSError as error:
-        raise DatasetError(
-            f"The download cannot be written to {path}: {error.strerror or error}. Choose "
-            "another cache folder with the environment variable XDG_CACHE_HOME."
-        ) from error
+    for url in file.urls:
+        received = BytesIO()
+        try:
+            get(url, received, None)
+        except requests.RequestException as error:
+            failures.append(f"{url}: {_reason(error)}")
+            continue
+        content = received.getvalue()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest in file.sha256:
+            write_file(path, content, DatasetError, advice=_ADVICE, parents=True)
+            return []
+        failures.append(
+            f"{url}: hash mismatch, the {len(content)} bytes received have SHA-256 {digest} "
+            f"and not {' or '.join(file.sha256)}"
+        )
     return failures
 
 

@@ -141,8 +141,8 @@ def _of_idx(files: list[LocalFile]) -> _Arrays:
     )
 
 
-def _idx_files(folder: str, url: str, *known: tuple[int, str, str]) -> tuple[DataFile, ...]:
-    """Return the four files of an idx set: of each its size and two SHA-256.
+def _idx_files(folder: str, url: str, *known: tuple[str, str]) -> tuple[DataFile, ...]:
+    """Return the four files of an idx set: of each two SHA-256.
 
     The second is that of the same content compressed again, and for MNIST of the same images
     in another order: the files of the results in this project.
@@ -151,11 +151,10 @@ def _idx_files(folder: str, url: str, *known: tuple[int, str, str]) -> tuple[Dat
     return tuple(
         DataFile(
             path=f"{folder}/{name}-ubyte.gz",
-            sha256=tuple(sha256),
+            sha256=sha256,
             urls=(f"{url}/{name}-ubyte.gz",),
-            size=size,
         )
-        for name, (size, *sha256) in zip(names, known, strict=True)
+        for name, sha256 in zip(names, known, strict=True)
     )
 
 
@@ -225,22 +224,18 @@ register(
             "fashion-mnist",
             "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
             (
-                26_421_880,
                 "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
                 "b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
             ),
             (
-                29_515,
                 "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
                 "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
             ),
             (
-                4_422_102,
                 "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
                 "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
             ),
             (
-                5_148,
                 "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
                 "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
             ),
@@ -266,22 +261,18 @@ register(
             "mnist",
             "https://ossci-datasets.s3.amazonaws.com/mnist",
             (
-                9_912_422,
                 "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
                 "db8f937d487057fb14a9f0fbe97f0bc8d311ab41b750d41e1ff37c43b9e55e19",
             ),
             (
-                28_881,
                 "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
                 "51fc562b6747b666fbf6e84ce29d43c3cb5f9c388c664d43b33f02095313405a",
             ),
             (
-                1_648_877,
                 "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
                 "cfeddb84311ecf044fc6a5b0f6ee8a24d265d4e83e388400186eb114082f4209",
             ),
             (
-                4_542,
                 "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
                 "e41c74e484045d39b462a7790a4af51301bd9b0b24f0154798d713ec68c45920",
             ),

@@ -85,13 +85,14 @@ class Dataset(ABC):
             for entry in dataclasses.fields(self)
             if entry.name != "files"
         }
+        sizes = [file.size for file in self.files]
         return {
             **fields,
             "path": str(self.path),
             "present": self.present,
             "urls": [url for file in self.files for url in file.urls],
             "sha256": [digest for file in self.files for digest in file.sha256],
-            "size": [file.size for file in self.files],
+            **({} if None in sizes else {"size": sizes}),
         }
 
 
@@ -102,6 +103,10 @@ _D = TypeVar("_D", bound=Dataset)
 
 def register(dataset: _D) -> _D:
     """Make a data set known, in the place of one of the same name, and return it."""
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"A data set must be an instance of Dataset; got {dataset!r}.")
+    if not dataset.name or not dataset.files:
+        raise ValueError(f"A data set needs a name and files; got {dataset!r}.")
     DATASETS[dataset.name] = dataset
     return dataset
 

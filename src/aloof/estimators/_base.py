@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.calibration import Threshold
@@ -25,11 +24,11 @@ from aloof.estimators._images import (
     check_images,
     check_ndim,
 )
-from aloof.estimators._parameters import check_parameters
+from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.labels import ANOMALY, read_labels
+from aloof.labels import ANOMALY, normal_rows, read_labels
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -89,7 +88,7 @@ class Prepared:
     ----------
     X
         The training rows as they came.
-    usual
+    normal
         Which of them are not labelled as anomalies.
     rows
         The training rows as the networks see them.
@@ -98,7 +97,7 @@ class Prepared:
     """
 
     X: NDArray[Any]
-    usual: NDArray[np.int64]
+    normal: NDArray[np.int64]
     rows: torch.Tensor
     problem: VAEProblem
 
@@ -291,18 +290,13 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         X = self._validate(X, reset=True)
         labels = read_labels(y, len(X))
         self.device_ = resolve_device(self.device)
-        usual = np.flatnonzero(labels != ANOMALY)
-        if len(usual) < 2:
-            raise ValueError(
-                f"Found array with {len(usual)} sample(s) that are not labelled as "
-                "anomalies, while a minimum of 2 is required to learn what is normal."
-            )
-        seed = self._seed()
+        normal = normal_rows(labels)
+        seed = seed_of(self.random_state)
         self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
         self.shape_ = X.shape[1:]
         self.scaling_ = Standardizer.identity(self.shape_)
         if self._standardizes(X):
-            self.scaling_ = Standardizer.fit(X[usual])
+            self.scaling_ = Standardizer.fit(X[normal])
         problem = self._problem(labels, seed)
         self._warn_without_anomalies(problem)
         if are_bytes(X):
@@ -316,7 +310,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
             learned_variance=self.likelihood == "gaussian",
         )
-        return Prepared(X, usual, rows, problem)
+        return Prepared(X, normal, rows, problem)
 
     def _finish(self, task: Prepared, result: FitResult) -> Self:
         """Take the trained members, and set the threshold with them."""
@@ -331,7 +325,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._compare(task)
         self.training_scores_ = -self._score_samples(task.X)
         self.calibration_scores_ = None
-        self._usual = task.usual
+        self._normal = task.normal
         self._set(Threshold(share=self.contamination), warn=False)
         return self
 
@@ -339,14 +333,14 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """Learn from normal training rows what the codes of others are compared with."""
         rows = task.rows.numpy()
         if self._knows_direction(task.problem):
-            some = rows[_spread_over(task.usual, _ENOUGH_ROWS)]
+            some = rows[_spread_over(task.normal, _ENOUGH_ROWS)]
             self._direction_penalty = self._scorer.measure_direction(
                 lambda chunk: as_numbers(some[chunk]), len(some)
             )
         # Rows of which a part make up the prior still say what scores other rows will have.
-        n_codes = min(self.aggregate_prior, len(task.usual) // 4)
+        n_codes = min(self.aggregate_prior, len(task.normal) // 4)
         if n_codes >= _FEWEST_CODES:
-            known = rows[_spread_over(task.usual, n_codes)]
+            known = rows[_spread_over(task.normal, n_codes)]
             self._aggregate_prior = self._scorer.measure_prior(
                 lambda chunk: as_numbers(known[chunk]), len(known)
             )
@@ -416,13 +410,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self._scorer.score(self._reader(X), len(X))
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        if self.random_state is None:
-            return int(np.random.SeedSequence().generate_state(1)[0])
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _objective(self) -> Objective:
         return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
 
@@ -470,27 +457,27 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _problem(self, labels: NDArray[np.int64], seed: int) -> VAEProblem:
         """Turn labels into rows to train on and rows to validate with."""
-        usual = np.flatnonzero(labels != ANOMALY)
+        normal = np.flatnonzero(labels != ANOMALY)
         anomalies = np.flatnonzero(labels == ANOMALY)
-        held_usual = held_anomalies = anomalies[:0]
+        held_normal = held_anomalies = anomalies[:0]
         if self.patience is not None:
             rng = np.random.default_rng(derive(seed, Stream.SPLIT))
-            n_held = max(1, round(self.validation_fraction * len(usual)))
-            if len(usual) - n_held < 2:
+            n_held = max(1, round(self.validation_fraction * len(normal)))
+            if len(normal) - n_held < 2:
                 raise ValueError(
-                    f"patience={self.patience} holds rows out, and {len(usual)} rows are too "
+                    f"patience={self.patience} holds rows out, and {len(normal)} rows are too "
                     "few for that. Set patience=None."
                 )
-            usual, held_usual = _split(usual, n_held, rng)
+            normal, held_normal = _split(normal, n_held, rng)
             if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
                 n_held = round(self.validation_fraction * len(anomalies))
                 anomalies, held_anomalies = _split(anomalies, n_held, rng)
         return VAEProblem(
-            normal=usual,
+            normal=normal,
             anomaly=anomalies,
             seeds=self.member_seeds_,
             objective=self._objective(),
-            validation_normal=held_usual,
+            validation_normal=held_normal,
             validation_anomaly=held_anomalies,
         )
 

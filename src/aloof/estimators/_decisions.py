@@ -23,7 +23,7 @@ class Decisions:
     offset_: float
     training_scores_: NDArray[np.float64]
     calibration_scores_: NDArray[np.float64] | None
-    _usual: NDArray[np.int64]  # the training rows not labelled as anomalies
+    _normal: NDArray[np.int64]  # the training rows not labelled as anomalies
     _rule: tuple[Threshold, float]  # and the offset that it led to
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ class Decisions:
         """
         check_is_fitted(self)
         scores = self.anomaly_score(X)
-        self._calibrate(scores[self._usual_rows(y, len(scores))])
+        self._calibrate(scores[self._normal_rows(y, len(scores))])
         return self
 
     def p_values(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -151,7 +151,7 @@ class Decisions:
         """Take a rule, and find the level it leads to."""
         scores, kind = self.calibration_scores_, "calibration"
         if scores is None:
-            scores, kind = self.training_scores_[self._usual], "training"
+            scores, kind = self.training_scores_[self._normal], "training"
         self._take(threshold, threshold.level(scores, held_out=kind == "calibration"))
         shortage = threshold.shortage(len(scores), kind=kind) if warn else None
         if shortage is not None:
@@ -170,5 +170,5 @@ class Decisions:
             )
         return self.calibration_scores_
 
-    def _usual_rows(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+    def _normal_rows(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         return np.flatnonzero(read_labels(y, n_rows) != ANOMALY)

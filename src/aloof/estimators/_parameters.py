@@ -9,12 +9,23 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from aloof.objectives import Repulsion
 from aloof.training import Precision
 from aloof.vae import LIKELIHOODS, LearningRateSchedule
 
-__all__ = ["Check", "check_parameters", "integer", "real"]
+__all__ = [
+    "BOOLEAN",
+    "Check",
+    "check_parameters",
+    "integer",
+    "one_of",
+    "or_none",
+    "real",
+    "seed_of",
+    "widths",
+]
 
 # Whether a value will do, and words for what it must be.
 Check = tuple[Callable[[Any], bool], str]
@@ -28,8 +39,13 @@ def integer(low: int) -> Check:
     )
 
 
-def real(low: float, high: float = float("inf"), *, above: bool = False) -> Check:
-    """Return the check for finite numbers from `low` to `high`, without `low` if `above`."""
+def real(
+    low: float, high: float = float("inf"), *, above: bool = False, below: bool = False
+) -> Check:
+    """Return the check for finite numbers from `low` to `high`.
+
+    With `above` without `low` itself, with `below` without `high`.
+    """
 
     def check(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
@@ -39,38 +55,46 @@ def real(low: float, high: float = float("inf"), *, above: bool = False) -> Chec
         except OverflowError:  # an int beyond what a float can hold
             return False
         inside = number > low if above else number >= low
-        return inside and number <= high and isfinite(number)
+        inside &= number < high if below else number <= high
+        return inside and isfinite(number)
 
     bound = f"{'>' if above else '>='} {low:g}" if isfinite(low) else "that is finite"
     if high != float("inf"):
-        bound += f" and <= {high:g}"
+        bound += f" and {'<' if below else '<='} {high:g}"
     return check, f"a number {bound}"
 
 
-def _one_of(values: tuple[Any, ...]) -> Check:
+def one_of(values: tuple[Any, ...]) -> Check:
+    """Return the check for some words."""
     return lambda v: isinstance(v, str) and v in values, "one of " + ", ".join(
         map(repr, values)
     )
 
 
-def _or_none(check: Check) -> Check:
+def or_none(check: Check) -> Check:
+    """Return the check that lets None through as well."""
     return lambda v: v is None or check[0](v), f"{check[1]}, or None"
 
 
-_BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
+BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
 _FACTORY: Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
 
-_WIDTHS: Check = (
-    lambda v: isinstance(v, tuple | list) and all(integer(1)[0](w) for w in v),
-    "a tuple of ints >= 1",
-)
+
+def widths(low: int = 0) -> Check:
+    """Return the check for sizes of layers, `low` or more of them."""
+    size, _ = integer(1)
+    return (
+        lambda v: isinstance(v, tuple | list) and len(v) >= low and all(map(size, v)),
+        f"a tuple of {'ints' if low == 0 else f'{low} or more ints'} >= 1",
+    )
+
 
 _CHECKS: dict[str, Check] = {
     "aggregate_prior": integer(0),
     "alpha": real(float("-inf")),
     "anomaly_batch_size": integer(1),
     "anomaly_interval": integer(1),
-    "annealing_epochs": _or_none(integer(0)),
+    "annealing_epochs": or_none(integer(0)),
     "batch_size": integer(1),
     "beta_cubo": real(0),
     "beta_kl": real(0),
@@ -78,39 +102,39 @@ _CHECKS: dict[str, Check] = {
         lambda v: v is None or isinstance(v, str | os.PathLike),
         "the name of a file, or None",
     ),
-    "compile": _BOOLEAN,
+    "compile": BOOLEAN,
     "contamination": real(0, 0.5, above=True),
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
-    "direction_penalty": _BOOLEAN,
+    "direction_penalty": BOOLEAN,
     "encoder": _FACTORY,
-    "filters": _or_none(_WIDTHS),
-    "freeze_decoder": _BOOLEAN,
+    "filters": or_none(widths()),
+    "freeze_decoder": BOOLEAN,
     "gamma": real(0),
-    "jitter": _or_none(real(0)),
-    "hidden": _WIDTHS,
+    "jitter": or_none(real(0)),
+    "hidden": widths(),
     "latent_dim": integer(1),
     "learning_rate": real(0, above=True),
-    "likelihood": _one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
-    "lr_schedule": _one_of(get_args(LearningRateSchedule)),
+    "likelihood": one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
+    "lr_schedule": one_of(get_args(LearningRateSchedule)),
     "margin": real(float("-inf")),
-    "max_epochs": _or_none(integer(1)),
-    "max_grad_norm": _or_none(real(0, above=True)),
+    "max_epochs": or_none(integer(1)),
+    "max_grad_norm": or_none(real(0, above=True)),
     "n_members": integer(1),
     "n_samples": integer(1),
-    "patience": _or_none(integer(1)),
-    "precision": _one_of(get_args(Precision)),
+    "patience": or_none(integer(1)),
+    "precision": one_of(get_args(Precision)),
     "random_state": (
         lambda v: v is None or isinstance(v, np.random.RandomState) or integer(0)[0](v),
         "an int >= 0, a RandomState, or None",
     ),
-    "repulsion": _one_of(get_args(Repulsion)),
-    "separate_encoder": _BOOLEAN,
-    "standardize": _or_none(_BOOLEAN),
+    "repulsion": one_of(get_args(Repulsion)),
+    "separate_encoder": BOOLEAN,
+    "standardize": or_none(BOOLEAN),
     "trim": real(0, 0.5),
     "validation_fraction": real(0, 0.5, above=True),
     "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),
-    "warmup_epochs": _or_none(integer(0)),
+    "warmup_epochs": or_none(integer(0)),
 }
 
 
@@ -153,3 +177,12 @@ def check_parameters(
         )
     if problems:
         raise ValueError(" ".join(problems))
+
+
+def seed_of(random_state: int | np.random.RandomState | None) -> int:
+    """Return the seed that ``random_state`` stands for; None: another each time."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return int(check_random_state(random_state).randint(2**31 - 1))

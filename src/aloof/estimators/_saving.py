@@ -65,7 +65,7 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors[f"history.{name}"] = torch.from_numpy(curve)
     tensors["best_epoch"] = torch.from_numpy(detector.best_epoch_)
     tensors["training_scores"] = torch.from_numpy(detector.training_scores_)
-    tensors["training_usual"] = torch.from_numpy(detector._usual)
+    tensors["training_normal"] = torch.from_numpy(detector._normal)
     if detector._aggregate_prior is not None:
         tensors["aggregate_prior.mean"] = detector._aggregate_prior.mean
         tensors["aggregate_prior.log_var"] = detector._aggregate_prior.log_var
@@ -193,10 +193,10 @@ def _fill_scores(detector: Detector, tensors: SavedTensors) -> None:
     detector.n_iter_ = len(loss)
     detector.best_epoch_ = tensors.take("best_epoch", torch.int64, n_members).numpy()
     scores = tensors.take("training_scores", torch.float64, None, infinite=True)
-    usual = tensors.take("training_usual", torch.int64, None)
-    if not 0 <= int(usual.min()) <= int(usual.max()) < len(scores):
-        raise ValueError("the tensor training_usual names rows that are not there")
-    detector.training_scores_, detector._usual = scores.numpy(), usual.numpy()
+    normal = tensors.take("training_normal", torch.int64, None)
+    if not 0 <= int(normal.min()) <= int(normal.max()) < len(scores):
+        raise ValueError("the tensor training_normal names rows that are not there")
+    detector.training_scores_, detector._normal = scores.numpy(), normal.numpy()
     detector.calibration_scores_ = None
     if "calibration_scores" in tensors:
         scores = tensors.take("calibration_scores", torch.float64, None, infinite=True)

@@ -29,9 +29,9 @@ def save_tensors(
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     try:
-        save_file(plain, path, None if metadata is None else dict(metadata))
+        save_file(ready, path, None if metadata is None else dict(metadata))
     except SafetensorError as error:  # its own word for a full disk
         raise OSError(str(error)) from error
 

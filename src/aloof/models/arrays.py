@@ -69,11 +69,7 @@ class ArrayModel(Model):
         """Write the scores into a table; see `aloof.models.table.check_output`."""
         import pyarrow as pa
 
-        from aloof.models.table.outputs import write_table
-
-        scored = self.score(data)
-        write_table(out, pa.table(scored), force=force)
-        return ScoredFile(len(scored["is_anomaly"]), int(scored["is_anomaly"].sum()))
+        return self._written(pa.table(self.score(data)), out, force=force)
 
     def explain(self, data: Any) -> Explanation:
         """Return what every feature contributes to the anomaly scores."""
@@ -82,15 +78,14 @@ class ArrayModel(Model):
     def most_anomalous(self, data: Any, top: int = 20, *, reasons: int = 3) -> MostAnomalous:
         """Return the rows with the highest scores, and the features that raise them most."""
         rows = self.read(data)
-        scored = self.score(rows)
-        order = np.argsort(-scored["anomaly_score"], kind="stable")[:top]
+        scores = self.anomaly_score(rows)
+        order = np.argsort(-scores, kind="stable")[:top]
         parts = self.explain(rows[order]).contributions.reshape(len(order), -1)
+        verdicts = self.verdicts(scores[order], self.decide(scores)[order])
         told: list[dict[str, Any]] = [
             {
                 "row": int(place) + 1,
-                "anomaly_score": float(scored["anomaly_score"][place]),
-                "p_value": float(scored["p_value"][place]) if "p_value" in scored else None,
-                "is_anomaly": bool(scored["is_anomaly"][place]),
+                **said,
                 "reasons": [
                     {
                         "column": int(column),
@@ -100,7 +95,7 @@ class ArrayModel(Model):
                     for column in np.argsort(-part, kind="stable")[:reasons]
                 ],
             }
-            for place, part in zip(order, parts, strict=True)
+            for place, said, part in zip(order, verdicts, parts, strict=True)
         ]
         return MostAnomalous(len(rows), [f"row {row['row']:,}" for row in told], told)
 

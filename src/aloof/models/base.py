@@ -23,6 +23,8 @@ from aloof.phrases import count
 from aloof.vae import METHODS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from aloof.io.sections import Section
 
 __all__ = ["Model"]
@@ -98,6 +100,20 @@ class Model(ABC):
         """
         return self.detector.decision_.flag(scores)
 
+    def verdicts(
+        self, scores: NDArray[np.float64], flagged: NDArray[np.bool_]
+    ) -> list[dict[str, Any]]:
+        """Return what scores and decisions say of each, as JSON can hold it."""
+        p = self.detector.decision_.p_values(scores)
+        return [
+            {
+                "anomaly_score": float(score),
+                "p_value": None if p is None else float(p[i]),
+                "is_anomaly": bool(flagged[i]),
+            }
+            for i, score in enumerate(scores)
+        ]
+
     @abstractmethod
     def score(self, data: Any) -> Any:
         """Return what there is to say about each row or image."""
@@ -107,6 +123,21 @@ class Model(ABC):
         self, data: Any, out: str | os.PathLike[str], *, force: bool = False
     ) -> ScoredFile:
         """Write what there is to say about each into a table."""
+
+    def _written(
+        self,
+        table: pa.Table,
+        out: str | os.PathLike[str],
+        *,
+        force: bool,
+        skipped: tuple[tuple[str, str], ...] = (),
+    ) -> ScoredFile:
+        """Write scores that are all in memory; see `aloof.models.table.check_output`."""
+        from aloof.models.table.outputs import write_table
+
+        write_table(out, table, force=force)
+        flagged = table["is_anomaly"].to_numpy()
+        return ScoredFile(len(flagged), int(flagged.sum()), skipped=skipped)
 
     @abstractmethod
     def explain(self, data: Any) -> Any:
@@ -138,12 +169,12 @@ class Model(ABC):
         self, labels: NDArray[np.int64], scores: NDArray[np.float64], call: dict[str, Any]
     ) -> Self:
         """Take scores with their labels; `call` says how to get them again."""
-        if not (usual := labels != ANOMALY).any():
+        if not (normal := labels != ANOMALY).any():
             raise self.error(
                 f"All {self.things} are labelled as anomalies; it takes others to calibrate."
             )
-        self.detector._calibrate(scores[usual])
-        self.training["n_calibration"] = int(usual.sum())
+        self.detector._calibrate(scores[normal])
+        self.training["n_calibration"] = int(normal.sum())
         self.training["calibrated"] = call
         return self
 
@@ -211,6 +242,15 @@ class Model(ABC):
                 f"the KL divergence {detector.beta_kl:g}",
             ),
         ]
+
+    def _label_counts(self) -> str:
+        """Say how many there were with which label."""
+        training = self.training
+        return (
+            f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
+            f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} without a "
+            "label (taken as normal)"
+        )
 
     def _origin(self) -> list[tuple[str, str]]:
         """Say what it was trained on."""

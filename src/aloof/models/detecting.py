@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS, Detector, fit_many
 from aloof.exceptions import AloofError, CalibrationWarning
-from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED, normal_rows, with_gaps
 from aloof.training import Stream, derive
 
 __all__ = ["check_choices", "fit_detector", "hold_out"]
@@ -63,16 +63,23 @@ def check_choices(
 
 
 def hold_out(
-    labels: NDArray[np.int64], share: float, seed: int
+    labels: NDArray[np.int64],
+    share: float,
+    seed: int,
+    *,
+    things: str,
+    better: int,
+    error: type[AloofError],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places to train on and those to calibrate with, never labelled anomalies.
 
-    At least two of those not labelled as anomalies are left to train on; there must be two.
+    At least two of those not labelled as anomalies are left to train on; `things`, `better` and
+    `error` are as in `normal_rows`.
     """
-    usual = np.flatnonzero(labels != ANOMALY)
-    n_held = min(round(share * len(usual)), _MOST_CALIBRATION, len(usual) - 2)
+    normal = normal_rows(labels, things=things, better=better, error=error)
+    n_held = min(round(share * len(normal)), _MOST_CALIBRATION, len(normal) - 2)
     rng = np.random.default_rng(derive(seed, Stream.SPLIT))
-    held_out = np.sort(rng.choice(usual, n_held, replace=False))
+    held_out = np.sort(rng.choice(normal, n_held, replace=False))
     return np.setdiff1d(np.arange(len(labels)), held_out), held_out
 
 

@@ -92,7 +92,7 @@ def train_generator(
     objective = objective or default_objective("dp")
     networks = networks or NetworkConfig()
     config = config or default_config()
-    place = resolve_device(device)
+    on = resolve_device(device)
     rows = training_rows(trajectories, anomaly_share=anomaly_share, seed=seed)
     size = trajectories.size
     data = [
@@ -111,11 +111,11 @@ def train_generator(
         [problem],
         networks.architecture(size),
         config,
-        device=place,
+        device=on,
         checkpoint=checkpoint,
         on_epoch=on_epoch,
     )
-    model = StateGenerator(result.ensemble, size, objective, networks, np.inf, place)
+    model = StateGenerator(result.ensemble, size, objective, networks, np.inf, on)
     some = np.random.default_rng(seed).permutation(rows.n_normal)[:_N_CALIBRATION]
-    scores = model._score([part[some].to(place) for part in data])
+    scores = model._score([part[some].to(on) for part in data])
     return replace(model, threshold=float(np.quantile(scores, accept)))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
 from torch import Tensor
 
 from aloof.exceptions import ModelError, PlanningError
+from aloof.io.sections import STRICT, from_json
 from aloof.networks import Architecture, ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.persistence import check_tensors, read_model, versions, write_model
+from aloof.persistence import check_tensors, read_model, refusing, versions, write_model
 from aloof.planning.solving import STATE_DIM
 from aloof.planning.worlds import World
 from aloof.scoring import Scorer
@@ -24,6 +26,7 @@ from aloof.vae import Ensemble, Objective
 __all__ = ["NetworkConfig", "StateGenerator", "scale_ends", "scale_states", "unscale_states"]
 
 _SPEED = 0.25  # the unit of velocities; that of positions is a cell
+_LARGEST = 4096  # cells a side: more is a mistake
 _ROUNDS = 8  # of drawing, before states that were refused are taken
 
 
@@ -63,6 +66,22 @@ class NetworkConfig:
             decoder=partial(ConditionalMLPDecoder, *sizes, **options),
             latent_dim=self.latent_dim,
         )
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What the manifest of a `StateGenerator` holds."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    size: Annotated[int, Field(ge=1, le=_LARGEST)]
+    objective: Objective
+    networks: NetworkConfig
+    threshold: float
+
+    def __post_init__(self) -> None:
+        if self.objective.beta_kl < 0:
+            raise ValueError("objective.beta_kl is less than 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +172,8 @@ class StateGenerator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model folder: weights and settings, no code."""
-        manifest = {
-            "kind": "planning",
-            "size": self.size,
-            "objective": asdict(self.objective),
-            "networks": asdict(self.networks),
-            "threshold": self.threshold,
-            "versions": versions(),
-        }
+        saved = _Saved(self.size, self.objective, self.networks, self.threshold)
+        manifest = {"kind": "planning", **asdict(saved), "versions": versions()}
         write_model(path, manifest, self.ensemble.state())
 
     @classmethod
@@ -169,20 +182,20 @@ class StateGenerator:
         manifest, tensors = read_model(path)
         if manifest.get("kind") != "planning":
             raise ModelError(f"{path} holds a model, but not one that proposes states.")
-        options = manifest["networks"]
-        options.update({k: tuple(v) for k, v in options.items() if isinstance(v, list)})
-        networks = NetworkConfig(**options)
-        size, place = int(manifest["size"]), resolve_device(device)
-        example = [
-            torch.zeros(2, STATE_DIM),
-            torch.zeros(2, size * size, dtype=torch.uint8),
-            torch.zeros(2, 4),
-        ]
-        ensemble = Ensemble.build(networks.architecture(size), [0], example, device=place)
-        check_tensors(ensemble.state(), tensors, path)
-        ensemble.load(tensors)
-        objective = Objective(**manifest["objective"])
-        return cls(ensemble, size, objective, networks, float(manifest["threshold"]), place)
+        on = resolve_device(device)
+        with refusing(path):
+            keys = [key.name for key in fields(_Saved) if key.name in manifest]
+            saved = from_json(_Saved, {key: manifest[key] for key in keys})
+            example = [
+                torch.zeros(2, STATE_DIM),
+                torch.zeros(2, saved.size**2, dtype=torch.uint8),
+                torch.zeros(2, 4),
+            ]
+            architecture = saved.networks.architecture(saved.size)
+            ensemble = Ensemble.build(architecture, [0], example, device=on)
+            check_tensors(ensemble.state(), tensors, path)
+            ensemble.load(tensors)
+        return cls(ensemble, saved.size, saved.objective, saved.networks, saved.threshold, on)
 
     def _decode(
         self, world: World, n: int, spread: float, generator: torch.Generator

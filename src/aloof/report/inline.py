@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANOMALOUS",
+    "BASE",
     "INK",
     "LEVEL",
     "MUTED",
     "PAPER",
-    "USUAL",
     "Picture",
     "check_report_drawing",
     "picture",
@@ -29,12 +29,12 @@ __all__ = [
 
 # Colours as matplotlib writes them, and the page's names for them.
 INK, MUTED, _GRID = "#1b2430", "#5b6675", "#d9dee6"
-USUAL, ANOMALOUS, LEVEL, PAPER = "#3b6fb6", "#c8351b", "#b07a00", "#fefefe"
+BASE, ANOMALOUS, LEVEL, PAPER = "#3b6fb6", "#c8351b", "#b07a00", "#fefefe"
 _NAMES = {
     INK: "ink",
     MUTED: "muted",
     _GRID: "grid",
-    USUAL: "usual",
+    BASE: "base",
     ANOMALOUS: "anomaly",
     LEVEL: "level",
     PAPER: "paper",

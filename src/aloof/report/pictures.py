@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.report.findings import Findings
-from aloof.report.inline import ANOMALOUS, INK, LEVEL, MUTED, PAPER, USUAL, picture
+from aloof.report.inline import ANOMALOUS, BASE, INK, LEVEL, MUTED, PAPER, picture
 
 __all__ = [
     "draw_calibration",
@@ -23,13 +23,13 @@ __all__ = [
 def draw_scores(found: Findings) -> str:
     """Draw how many have which anomaly score, with the level that flags them."""
     values, counts = found.score_values, found.score_counts
-    usual = counts[NORMAL] + counts[UNLABELLED]
+    normal = counts[NORMAL] + counts[UNLABELLED]
     with picture("scores", 8.6, 3.3) as drawn:
         axis = drawn.axis
-        edges, logarithmic = _edges(values, usual + counts[ANOMALY], found.level)
+        edges, logarithmic = _edges(values, normal + counts[ANOMALY], found.level)
         inside = np.clip(values, edges[0], edges[-1])
         for weights, colour, label in (
-            (usual, USUAL, f"other {found.things}" if counts[ANOMALY].any() else found.things),
+            (normal, BASE, f"other {found.things}" if counts[ANOMALY].any() else found.things),
             (counts[ANOMALY], ANOMALOUS, "labelled anomalies"),
         ):
             if weights.any():
@@ -76,8 +76,8 @@ def draw_curve(
         axis = drawn.axis
         x, y = _thinned(x, y)
         axis.plot([0, 100], [100 * c for c in chance], color=MUTED, lw=1, ls=":")
-        axis.plot(100 * x, 100 * y, color=USUAL, lw=2, solid_joinstyle="round")
-        axis.fill_between(100 * x, 100 * y, color=USUAL, alpha=0.12, lw=0)
+        axis.plot(100 * x, 100 * y, color=BASE, lw=2, solid_joinstyle="round")
+        axis.fill_between(100 * x, 100 * y, color=BASE, alpha=0.12, lw=0)
         if point is not None:
             axis.plot(
                 *(100 * share for share in point),
@@ -109,8 +109,8 @@ def draw_p_values(p_counts: NDArray[np.int64], things: str) -> str:
         n_bins = min(20, len(p_counts))
         heights, edges = np.histogram(p - 0.5 / len(p), n_bins, (0, 1), weights=p_counts)
         shares = 100 * heights / heights.sum()
-        axis.stairs(shares, edges, fill=True, color=USUAL, alpha=0.55)
-        axis.stairs(shares, edges, color=USUAL, lw=1)
+        axis.stairs(shares, edges, fill=True, color=BASE, alpha=0.55)
+        axis.stairs(shares, edges, color=BASE, lw=1)
         axis.axhline(100 / n_bins, color=LEVEL, lw=1.8, ls="--", label="expected")
         axis.set_xlim(0, 1)
         axis.set_ylim(0, 1.25 * max(shares.max(), 100 / n_bins))
@@ -131,7 +131,7 @@ def draw_calibration(p_counts: NDArray[np.int64], things: str) -> str:
         shown = observed > 0
         low = min(p[0], observed[shown].min())
         axis.plot([low, 100], [low, 100], color=LEVEL, lw=1.8, ls="--", label="expected")
-        axis.plot(p[shown], observed[shown], color=USUAL, lw=2, label="observed")
+        axis.plot(p[shown], observed[shown], color=BASE, lw=2, label="observed")
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlabel("p-value of at most")

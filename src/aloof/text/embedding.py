@@ -70,10 +70,10 @@ class _Transformer:
             raise MissingExtraError(
                 "sentence-transformers", "text", f"Reading text with {name!r}"
             ) from None
-        place = _place(name)
+        path = _path_of(name)
         try:
             with _quietly(), torch.random.fork_rng(devices=[]):
-                self._model = SentenceTransformer(place, device=device)
+                self._model = SentenceTransformer(path, device=device)
         except (OSError, ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise TextError(
@@ -136,7 +136,7 @@ def _quietly() -> Iterator[None]:
             bars.enable_progress_bar()
 
 
-def _place(name: str) -> str:
+def _path_of(name: str) -> str:
     """Return where a model is: the folder of the installed one, or what was given."""
     if name != DEFAULT_EMBEDDER:
         return name

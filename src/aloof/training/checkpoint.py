@@ -26,7 +26,7 @@ from aloof.training.task import Task
 
 __all__ = [
     "Checkpoint",
-    "check_place",
+    "check_target",
     "discard_checkpoints",
     "fingerprint",
     "read_checkpoint",
@@ -85,7 +85,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
     write_file(path, save, CheckpointError, sync=False, parents=True)
 
 
-def check_place(path: Path) -> None:
+def check_target(path: Path) -> None:
     """Raise `CheckpointError` where no checkpoint could be written, before any training."""
     if path.is_dir():
         raise CheckpointError(f"The checkpoint {path} is a folder; name a file.")

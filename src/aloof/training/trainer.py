@@ -19,7 +19,7 @@ from aloof.training.adam import Adam
 from aloof.training.batches import Batch, Batches
 from aloof.training.checkpoint import (
     Checkpoint,
-    check_place,
+    check_target,
     fingerprint,
     read_checkpoint,
     write_checkpoint,
@@ -129,7 +129,7 @@ class Run:
         on_epoch: ProgressCallback | None = None,
     ) -> None:
         if checkpoint is not None:
-            check_place(checkpoint)
+            check_target(checkpoint)
         self.data = place(data, device)
         self.device = device
         self._paths = _paths(checkpoint)

@@ -22,7 +22,7 @@ def mixed(tmp_path: Path) -> Path:
     """Sizes, modes and formats of all kinds, and what is no image."""
     rng = np.random.default_rng(0)
     for i in range(3):
-        save(tmp_path / f"usual{i}.png", disc(rng, 24))
+        save(tmp_path / f"common{i}.png", disc(rng, 24))
     save(tmp_path / "wide.jpg", disc(rng, 64)[:40])
     save(tmp_path / "grey.png", disc(rng, 24)[..., 0])
     Image.fromarray(disc(rng, 24)).convert("RGBA").save(tmp_path / "clear.png")

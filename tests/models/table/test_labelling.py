@@ -21,7 +21,7 @@ from aloof.models.table.labelling import check_column, check_labels, read_label_
         ([None, None], [-1, -1]),
     ],
 )
-def test_the_usual_labels_are_read(values: list[Any], expected: list[int]) -> None:
+def test_common_labels_are_read(values: list[Any], expected: list[int]) -> None:
     read = read_label_column("y", pa.array(values, from_pandas=True))
     assert read.tolist() == expected
     chunks = pa.chunked_array([pa.array(values, from_pandas=True)] * 2)

@@ -18,7 +18,7 @@ from aloof.text import HASHING, load_embedder
 pytest.importorskip("sentencex")
 
 SHORT: dict[str, Any] = {"members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
-USUAL = (
+NORMAL = (
     "the parcel arrived on time",
     "quick delivery and a friendly reply",
     "all good with my order thank you",
@@ -30,7 +30,7 @@ HARD = ["", "   ", None, "word", "🙂🙂", "\u0441\u043b\u043e\u0432\u043e", "
 
 def tickets(n: int, n_odd: int, seed: int) -> dict[str, list[Any]]:
     rng = np.random.default_rng(seed)
-    texts = [f"{USUAL[rng.integers(4)]} {rng.integers(100)}" for _ in range(n)]
+    texts = [f"{NORMAL[rng.integers(4)]} {rng.integers(100)}" for _ in range(n)]
     for row in range(n_odd):
         texts[row] = f"{ODD[rng.integers(2)]} {rng.integers(100)}"
     return {
@@ -90,8 +90,8 @@ def test_passages_are_what_the_score_falls_without(model: TableModel) -> None:
 
 
 def test_passages_of_a_long_text_are_sentences(model: TableModel) -> None:
-    usual = "The parcel arrived on time and all was good with my order. "
-    long = usual * 4 + "Thieves stole money from my account! " + usual * 4
+    normal = "The parcel arrived on time and all was good with my order. "
+    long = normal * 4 + "Thieves stole money from my account! " + normal * 4
     (found,) = model.passages({"text": [long], "price": [20.0]}, "text", top=1)
     assert [passage.text for passage in found] == ["Thieves stole money from my account!"]
     (found,) = model.passages({"text": ["word " * 10_000], "price": [20.0]}, "text")
@@ -207,6 +207,6 @@ def test_what_no_template_says_is_odd() -> None:
     lines = {"line": templates[rng.integers(2, size=300)].tolist()}
     options = {"text": "line", "embedder": HASHING, "method": "vae", "members": 1}
     model = aloof.fit(lines, **options, max_epochs=20, calibration=0.4)
-    usual = model.anomaly_score({"line": templates.tolist()})
+    normal = model.anomaly_score({"line": templates.tolist()})
     others = ["backup failed", "all files are encrypted", "user logged out"]
-    assert model.anomaly_score({"line": others}).min() > 10 * usual.max()
+    assert model.anomaly_score({"line": others}).min() > 10 * normal.max()

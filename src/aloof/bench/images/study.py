@@ -90,7 +90,7 @@ class ImageStudy(Study[ImageCase]):
                 "n_labelled": len(split.anomaly),
                 "n_hidden": split.n_hidden,
             },
-            revision(case.method),
+            revision(case.method, images=True),
         )
 
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:

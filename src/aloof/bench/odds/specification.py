@@ -8,9 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     model_validator,
 )
@@ -20,11 +18,12 @@ from aloof.bench.odds.paper import PAPER_TABLES
 from aloof.bench.odds.settings import SETTINGS
 from aloof.bench.specification import Count, Names, Shares, Specification, known, several
 from aloof.datasets import PublicTable, find_dataset, list_datasets
+from aloof.io.sections import Section
 
 __all__ = ["OddsSpecification", "System", "Variant"]
 
 
-class Variant(BaseModel):
+class Variant(Section):
     """A change to our methods that a study is about.
 
     Attributes
@@ -34,8 +33,6 @@ class Variant(BaseModel):
     parameters
         Of the estimator, in place of the setting's.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str
     parameters: dict[str, Any] = Field(default_factory=dict)

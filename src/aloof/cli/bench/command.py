@@ -19,7 +19,7 @@ from aloof.bench.specification import Specification, specify
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import to_rich
 from aloof.cli.bench.progress import running
-from aloof.exceptions import ExperimentError, MissingExtraError
+from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
 from aloof.training import resolve_device
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "TablesOnly",
     "carry_out",
     "names",
+    "naming",
     "numbers",
     "specified",
 ]
@@ -85,6 +86,17 @@ def specified(kind: type[_S], experiment: Path | None, given: dict[str, Any]) ->
     if not spec.name and experiment is not None:
         spec = spec.model_copy(update={"name": experiment.stem})
     return spec
+
+
+@contextmanager
+def naming(experiment: Path | None) -> Iterator[None]:
+    """Put the name of the TOML file before what is wrong with a study made from it."""
+    try:
+        yield
+    except AloofError as error:
+        if experiment is None or str(experiment) in str(error):
+            raise
+        raise ExperimentError(f"{experiment}: {error}") from error
 
 
 def carry_out(

@@ -16,6 +16,7 @@ from aloof.cli.bench.command import (
     TablesOnly,
     carry_out,
     names,
+    naming,
     numbers,
     specified,
 )
@@ -87,8 +88,10 @@ def images(
         "stack": stack,
     }
     spec = specified(ImageSpecification, experiment, given)
+    with naming(experiment):
+        study = make_images(spec)
     carry_out(
-        make_images(spec),
+        study,
         out or Path("results") / (spec.name or spec.dataset),
         device=device,
         tables_only=tables_only,

@@ -17,6 +17,7 @@ from aloof.cli.bench.command import (
     TablesOnly,
     carry_out,
     names,
+    naming,
     numbers,
     specified,
 )
@@ -81,8 +82,10 @@ def odds(
         "gamma_p": numbers("gamma-p", gamma_p),
     }
     spec = specified(OddsSpecification, experiment, given)
+    with naming(experiment):
+        study = make_odds(spec)
     carry_out(
-        make_odds(spec),
+        study,
         out or Path("results") / (spec.name or "odds"),
         device=device,
         jobs=jobs,

@@ -17,6 +17,7 @@ from aloof.cli.bench.command import (
     TablesOnly,
     carry_out,
     names,
+    naming,
     specified,
 )
 
@@ -57,13 +58,14 @@ def planning(
         "methods": names("methods", methods),
         "max_epochs": epochs,
     }
-    study = make_planning(specified(PlanningSpecification, experiment, given))
-    carry_out(
-        study,
-        out or Path("results/planning"),
-        device=device,
-        jobs=jobs,
-        tables_only=tables_only,
-        as_json=as_json,
-        draw=study.draw_states,
-    )
+    with naming(experiment):
+        study = make_planning(specified(PlanningSpecification, experiment, given))
+        carry_out(
+            study,
+            out or Path("results/planning"),
+            device=device,
+            jobs=jobs,
+            tables_only=tables_only,
+            as_json=as_json,
+            draw=study.draw_states,
+        )

@@ -17,6 +17,7 @@ from aloof.cli.bench.command import (
     TablesOnly,
     carry_out,
     names,
+    naming,
     specified,
 )
 from aloof.datasets import data_folder
@@ -84,8 +85,10 @@ def text(
         "embedder": embedder,
     }
     spec = specified(TextSpecification, experiment, given)
+    with naming(experiment):
+        study = make_text(spec, _corpus(reviews, vectors))
     carry_out(
-        make_text(spec, _corpus(reviews, vectors)),
+        study,
         out or Path("results/text"),
         device=device,
         jobs=jobs,

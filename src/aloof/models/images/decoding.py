@@ -106,11 +106,11 @@ def decode(
             # A JPEG can be decoded at half, a quarter or an eighth of its size.
             image.draft(image.mode, (2 * max(size), 2 * max(size)))
         upright = _upright(image, orientation)
-        plain = _plain(upright, "L" if channels == 1 else "RGB")
-        if size is not None and plain.size != size[::-1]:
+        converted = _converted(upright, "L" if channels == 1 else "RGB")
+        if size is not None and converted.size != size[::-1]:
             lanczos = pillow().Resampling.LANCZOS
-            plain = plain.resize(size[::-1], lanczos, reducing_gap=3.0)
-        pixels = np.asarray(plain)
+            converted = converted.resize(size[::-1], lanczos, reducing_gap=3.0)
+        pixels = np.asarray(converted)
     return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
@@ -168,7 +168,7 @@ def _upright(image: Any, orientation: int) -> Any:
     return image.transpose(turns[orientation]) if orientation in turns else image
 
 
-def _plain(image: Any, mode: str) -> Any:
+def _converted(image: Any, mode: str) -> Any:
     """Return the image in mode L or RGB: 8 bits, no palette, no transparency."""
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = _eight_bits(image)

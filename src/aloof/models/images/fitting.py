@@ -140,12 +140,9 @@ def fit_images(
         )
     for words in remarks:
         warnings.warn(words, ImageWarning, stacklevel=2)
-    if (n_usual := int((y != ANOMALY).sum())) < 2:
-        raise ImageError(
-            f"There must be at least 2 images not labelled as an anomaly, better 200, to learn "
-            f"what is normal; got {count(n_usual, 'image')}. Add normal images."
-        )
-    train, held_out = hold_out(y, calibration, seed)
+    train, held_out = hold_out(
+        y, calibration, seed, things="images", better=200, error=ImageError
+    )
     detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)
     detector.set_params(n_members=members, random_state=seed, verbose=verbose)
     counts, more = fit_detector(

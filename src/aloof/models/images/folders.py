@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from aloof.exceptions import ImageError
 
@@ -32,8 +32,7 @@ _MOST_BYTES = 2**28  # of one file inside an archive
 _ENCRYPTED = 0x1
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file that was left out.
 
     Attributes

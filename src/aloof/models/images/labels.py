@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageLabels", "LabelOptions"]
 
-_USUAL_NAMES = ("label", "labels", "anomaly", "is_anomaly", "y", "class", "target")
+_COMMON_NAMES = ("label", "labels", "anomaly", "is_anomaly", "y", "class", "target")
 _Path = str | os.PathLike[str]
 
 
@@ -156,9 +156,9 @@ def _column_of_labels(table: pa.Table, id: str, path: str) -> str:
     others = [name for name in table.column_names if name != id]
     if len(others) == 1:
         return str(others[0])
-    usual = [name for name in others if name.lower() in _USUAL_NAMES]
-    if len(usual) == 1:
-        return str(usual[0])
+    likely = [name for name in others if name.lower() in _COMMON_NAMES]
+    if len(likely) == 1:
+        return str(likely[0])
     raise TableError(
         f"It is not clear which column of {path} holds the labels: {', '.join(others[:8])}. "
         "Say it: --label COLUMN."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.exceptions import ImageError, ImageWarning, LabelError
+from aloof.io import write_file
 from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
 from aloof.models.images.decoding import Channels
 from aloof.models.images.expectation import expected_images
@@ -167,12 +167,9 @@ class ImageModel(Model):
         """Write what there is to say about each image into a table; see `check_output`."""
         import pyarrow as pa
 
-        from aloof.models.table.outputs import write_table
-
         scores = self.score(data)
-        write_table(out, pa.table(scores.columns()), force=force)
-        n_flagged, skipped = int(scores.is_anomaly.sum()), _pairs(scores.skipped)
-        return ScoredFile(len(scores.names), n_flagged, skipped=skipped)
+        table = pa.table(scores.columns())
+        return self._written(table, out, force=force, skipped=scores.skipped)
 
     def explain(self, data: Any) -> ImageExplanation:
         """Return where in each image its anomaly score comes from.
@@ -212,27 +209,19 @@ class ImageModel(Model):
                 f"From left to right in {os.fspath(out)}: the image, as it would be if it were "
                 "normal, and where they differ."
             )
-        p = scores.p_value
+        verdicts = self.verdicts(scores.anomaly_score[order], scores.is_anomaly[order])
         rows: list[dict[str, Any]] = [
-            {
-                "file": scores.names[place],
-                "anomaly_score": float(scores.anomaly_score[place]),
-                "p_value": None if p is None else float(p[place]),
-                "is_anomaly": bool(scores.is_anomaly[place]),
-            }
-            for place in order
+            {"file": scores.names[place], **said}
+            for place, said in zip(order, verdicts, strict=True)
         ]
         names = [f"{rank:>4}  {row['file']}" for rank, row in enumerate(rows, 1)]
-        return MostAnomalous(len(found), names, rows, remark, _pairs(scores.skipped))
+        return MostAnomalous(len(found), names, rows, remark, scores.skipped)
 
     def _draw(self, pixels: NDArray[Any], out: Path) -> None:
         from aloof.models.images.panels import explained, joined, png
 
         rows = explained(pixels, self.explain(pixels))
-        try:
-            out.write_bytes(png(joined(rows, max(1, 192 // max(self.shape[1:])))))
-        except OSError as error:
-            raise ImageError(f"{out} cannot be written: {error.strerror or error}.") from error
+        write_file(out, png(joined(rows, max(1, 192 // max(self.shape[1:])))), ImageError)
 
     def evaluate(self, data: Any, **labels: Unpack[LabelOptions]) -> Evaluation:
         """Return how well scores and decisions agree with labels.
@@ -330,12 +319,7 @@ class ImageModel(Model):
         images = count(training["n_images"], "image")
         return [
             ("Trained on", f"{training['source'] or 'images in memory'}: {images}{rest}"),
-            (
-                "Labels",
-                f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
-                f"{training['n_labelled_normal']:,} normal, "
-                f"{training['n_unlabelled']:,} without a label (taken as normal)",
-            ),
+            ("Labels", self._label_counts()),
         ]
 
     def _own_facts(self) -> list[tuple[str, str]]:
@@ -366,7 +350,3 @@ class ImageModel(Model):
         for words in remarks:
             warnings.warn(words, ImageWarning, stacklevel=3)
         return labels
-
-
-def _pairs(skipped: Sequence[Skipped]) -> tuple[tuple[str, str], ...]:
-    return tuple((each.name, each.reason) for each in skipped)

@@ -137,7 +137,7 @@ def read_images(
             for name in collections[number].names
         ]
         if size is None or channels is None:
-            size, channels = _usual(list(pool.map(_look, files)), size, channels)
+            size, channels = _most_common(list(pool.map(_look, files)), size, channels)
         shape = (channels, *((size, size) if isinstance(size, int) else size))
         pixels = _allocated((len(files), *shape), memory_budget)
         reasons: list[str | None] = []
@@ -234,7 +234,7 @@ def _look(file: _File) -> Look | None:
         return None
 
 
-def _usual(
+def _most_common(
     looks: Sequence[Look | None], size: Size | None, channels: Channels | None
 ) -> tuple[Size, Channels]:
     """Return the size that most images have, and whether any has colours."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError
-from aloof.models.table.formats import Format, first_line
+from aloof.models.table.formats import Format, check_encoding, first_line
 
 __all__ = ["Delimited"]
 
@@ -46,12 +46,7 @@ class Delimited(Format):
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1:
             raise TableError(f"The delimiter must be one character; got {self.delimiter!r}.")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise TableError(
-                f"There is no encoding {self.encoding!r}. Try 'utf8', 'latin-1' or 'cp1252'."
-            ) from None
+        check_encoding(self.encoding)
 
     def names(self, path: Path | None) -> tuple[str, ...]:
         """Return what the first line says; a column without a name is called by its place."""

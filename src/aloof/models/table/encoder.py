@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from aloof.exceptions import ModelError, TableError, TableWarning
+from aloof.io.sections import from_json
 from aloof.labels import ANOMALY
 from aloof.models.table.columns import (
     Column,
     choose_column,
     column_from_state,
-    from_json,
     one_array,
 )
 from aloof.models.table.frames import to_table

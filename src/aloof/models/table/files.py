@@ -25,7 +25,7 @@ from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
 
-__all__ = ["Source", "joined_table", "open_source"]
+__all__ = ["Source", "column_names", "joined_table", "open_source"]
 
 
 @dataclass(frozen=True)
@@ -211,6 +211,12 @@ def _format(name: FormatName, delimiter: str | None, encoding: str | None) -> Fo
         return Lines(encoding or "utf8")
     separator = ("\t" if name == "tsv" else ",") if delimiter is None else delimiter
     return Delimited(separator, encoding or "utf8")
+
+
+def column_names(data: Source | pa.Table) -> Sequence[str]:
+    """Return the names of the columns, also of a table in memory."""
+    names: Sequence[str] = data.names if isinstance(data, Source) else data.column_names
+    return names
 
 
 def joined_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:

@@ -17,13 +17,12 @@ from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, fit_detector, hold_out, made_by
 from aloof.models.table.encoder import TableEncoder
-from aloof.models.table.files import Source, open_source
+from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, check_labels, read_label_column
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
-from aloof.phrases import count
 from aloof.text import DEFAULT_EMBEDDER, schedule
 from aloof.vae import Method
 
@@ -130,7 +129,7 @@ def fit(
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
         raise TableError("An anomaly_value needs a label: the column that it is in.")
-    names = frame.names if isinstance(frame, Source) else frame.column_names
+    names = column_names(frame)
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
         texts = texts or frame.texts
@@ -146,18 +145,20 @@ def fit(
         labels = read_label_column(label, table[label], anomaly_value)
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
-    if (n_usual := int((labels != ANOMALY).sum())) < 2:
-        raise TableError(
-            "There must be at least 2 rows not labelled as anomalies, better 1,000, to learn "
-            f"what is normal; got {count(n_usual, 'row')}. Add normal or unlabelled rows."
-        )
-    train, held_out = hold_out(labels, calibration, seed)
+    train, held_out = hold_out(
+        labels, calibration, seed, things="rows", better=1000, error=TableError
+    )
     encoder = TableEncoder.fit(
         table.take(train),
         labels[train],
         kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
         embedder=embedder,
     )
+    if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
+        raise TableError(
+            f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
+            "text='review', on the command line --text review."
+        )
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)

@@ -6,6 +6,7 @@ no standard input, and cannot say which part of a file is damaged.
 
 from __future__ import annotations
 
+import codecs
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "Format",
     "FormatName",
     "Parquet",
+    "check_encoding",
     "ending_of",
     "first_line",
 ]
@@ -178,3 +180,13 @@ def first_line(error: Exception) -> str:
     """Return what an error of Arrow or of the system says, in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text.splitlines()[0].rstrip(".")
+
+
+def check_encoding(name: str) -> None:
+    """Raise unless there is an encoding of this name."""
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise TableError(
+            f"There is no encoding {name!r}. Try 'utf8', 'latin-1' or 'cp1252'."
+        ) from None

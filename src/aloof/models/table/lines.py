@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -12,7 +11,7 @@ from typing import IO
 import pyarrow as pa
 
 from aloof.exceptions import TableError
-from aloof.models.table.formats import Format
+from aloof.models.table.formats import Format, check_encoding
 
 __all__ = ["TEXT", "Lines"]
 
@@ -32,12 +31,7 @@ class Lines(Format):
     encoding: str = "utf8"
 
     def __post_init__(self) -> None:
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise TableError(
-                f"There is no encoding {self.encoding!r}. Try 'utf8', 'latin-1' or 'cp1252'."
-            ) from None
+        check_encoding(self.encoding)
 
     def names(self, path: Path | None) -> tuple[str, ...]:
         """Return the one name; a file that is not there or empty is told."""

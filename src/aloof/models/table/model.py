@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,12 @@ from aloof.exceptions import LabelError, TableError, TableWarning, once_of_each
 from aloof.labels import UNLABELLED
 from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
 from aloof.models.table.encoder import TableEncoder
+from aloof.models.table.expectation import expected_rows
 from aloof.models.table.explanation import TableExplanation
-from aloof.models.table.files import Source, open_source
+from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import like, to_table
 from aloof.models.table.labelling import check_column, read_label_column
-from aloof.models.table.lowest import Lowest, Rows
-from aloof.models.table.outputs import write_table
 from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
@@ -34,10 +33,6 @@ __all__ = ["TableModel"]
 
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
-
-# A column stands out if it contributes this part of what the first one does. After three
-# passes what is expected in its place has settled.
-_STANDING_OUT, _PASSES = 0.2, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -173,7 +168,7 @@ class TableModel(Model):
     def explain_encoded(self, encoded: NDArray[np.float32], frame: Any) -> TableExplanation:
         """Return what `explain` does, of rows that were encoded already."""
         found = self.detector.explain(encoded)
-        expected = self._plausible(encoded, found.contributions)
+        expected = expected_rows(self.detector, self.encoder, encoded, found.contributions)
         return TableExplanation.of(
             self.encoder, replace(found, expected=expected), self.encoder.read(frame)
         )
@@ -257,8 +252,7 @@ class TableModel(Model):
         if resume or keep:
             raise TableError("A frame in memory is scored at once: leave keep and resume out.")
         scored = self.score(source, reasons=reasons)
-        write_table(out, scored, force=force)
-        return ScoredFile(scored.num_rows, int(np.sum(scored["is_anomaly"].to_numpy())))
+        return self._written(scored, out, force=force)
 
     def most_anomalous(
         self, data: Any, top: int = 20, *, reasons: int = 3, progress: Progress | None = None
@@ -276,55 +270,9 @@ class TableModel(Model):
         progress
             Called with how many rows are done, and how many there are.
         """
-        source = self.read(data)
-        if self.id is not None:
-            check_column(self.id, _names(source), "id")
-        highest, every, done = Lowest(top), [], 0
-        for batch, scores in self._scored(source, progress):
-            places = done + np.arange(len(scores))
-            found = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
-            highest.add(found, -scores)
-            every.append(scores)
-            done += len(scores)
-        rows = highest.rows()
-        flagged = self.decide(np.concatenate(every))[rows["places"]]
-        told = self._told(rows, flagged, reasons)
-        id = "" if self.id is None else f"  {self.id} {{}}"
-        called = [f"row {row['row']:,}{id.format(row['id'])}" for row in told]
-        return MostAnomalous(done, called, told)
+        from aloof.models.table.highest import highest_rows
 
-    def _told(
-        self, rows: Rows, flagged: NDArray[np.bool_], n_reasons: int
-    ) -> list[dict[str, Any]]:
-        explanation = self.explain(rows.table)
-        p = self.detector.decision_.p_values(rows["scores"])
-        ids = [None] * len(rows) if self.id is None else rows.table[self.id].to_pylist()
-        order, words = explanation.order(n_reasons), explanation.reasons(n_reasons)
-        told: list[dict[str, Any]] = [
-            {
-                "row": int(rows["places"][i]) + 1,
-                "id": ids[i] if isinstance(ids[i], int | str | None) else str(ids[i]),
-                "anomaly_score": float(rows["scores"][i]),
-                "p_value": None if p is None else float(p[i]),
-                "is_anomaly": bool(flagged[i]),
-                "reasons": [
-                    {
-                        "column": explanation.columns[column],
-                        "contribution": float(explanation.contributions[i, column]),
-                        "words": reason,
-                    }
-                    for column, reason in zip(order[i], words[i], strict=False)
-                ],
-            }
-            for i in range(len(rows))
-        ]
-        for text in self.texts:
-            passages = self.passages(rows.table, text, n_reasons)
-            for row, own in zip(told, passages, strict=True):
-                for reason in row["reasons"]:
-                    if reason["column"] == text:
-                        reason["passages"] = [asdict(passage) for passage in own]
-        return told
+        return highest_rows(self, self.read(data), top, n_reasons=reasons, progress=progress)
 
     def evaluate(
         self,
@@ -346,7 +294,7 @@ class TableModel(Model):
             Called with how many rows are done, and how many there are.
         """
         labelled, source = self._labelled(label, anomaly_value), self.read(data)
-        labelled._label_among(_names(source))
+        labelled._label_among(column_names(source))
         return self._evaluation(*labelled._labels_and_scores(source, progress))
 
     def calibrate(
@@ -375,7 +323,7 @@ class TableModel(Model):
         """
         labelled, source = self._labelled(label, anomaly_value), self.read(data)
         if label is not None:
-            labelled._label_among(_names(source))
+            labelled._label_among(column_names(source))
         chosen = {"label": label, "anomaly_value": anomaly_value}
         call = _call(self.calibrate, source, chosen)
         return self._calibrated(*labelled._labels_and_scores(source, progress), call)
@@ -428,7 +376,7 @@ class TableModel(Model):
         if label is not None or anomaly_value is not None:
             labelled = self._labelled(label, anomaly_value)
         if label is not None:
-            labelled._label_among(_names(source))
+            labelled._label_among(column_names(source))
         write_table_page(
             labelled,
             source,
@@ -473,12 +421,7 @@ class TableModel(Model):
         labels = "none: all rows are taken as normal"
         if self.label is not None:
             value = "" if self.anomaly_value is None else f" ({self.anomaly_value!r})"
-            labels = (
-                f"column {self.label}{value}: "
-                f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
-                f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} "
-                "without a label (taken as normal)"
-            )
+            labels = f"column {self.label}{value}: {self._label_counts()}"
         return [
             ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
             ("Labels", labels),
@@ -528,8 +471,8 @@ class TableModel(Model):
         value = self.anomaly_value if anomaly_value is None else anomaly_value
         return self.with_label(column, value)
 
-    def _scored(
-        self, data: Any, progress: Progress | None
+    def scored(
+        self, data: Any, progress: Progress | None = None
     ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64]]]:
         """Yield the rows in parts, with their scores; warn once of each thing."""
         source, done = self.read(data), 0
@@ -545,9 +488,9 @@ class TableModel(Model):
         self, source: Source | pa.Table, progress: Progress | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return labels and scores of all rows; no row has a label where there is no column."""
-        has_labels = self.label in _names(source)
+        has_labels = self.label in column_names(source)
         labels, scores = [], []
-        for batch, found in self._scored(source, progress):
+        for batch, found in self.scored(source, progress):
             none = np.full(len(found), UNLABELLED)
             labels.append(self.labels(batch) if has_labels else none)
             scores.append(found)
@@ -563,23 +506,6 @@ class TableModel(Model):
         known = {self.label, self.id, *self.drop} - set(self.columns)
         return table.select([name for name in table.column_names if name not in known])
 
-    def _plausible(
-        self, encoded: NDArray[np.float32], contributions: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return what the members expect of rows when the columns that stand out are hidden.
-
-        A reconstruction alone follows the value that was there. So columns that stand out are
-        set to their means, then to what the members make of that.
-        """
-        by_column = self.encoder.sum_by_column(contributions)
-        hidden = by_column >= _STANDING_OUT * by_column.max(axis=1, keepdims=True)
-        hidden_features = hidden[:, self.encoder.owners]
-        expected = np.zeros(encoded.shape)
-        for _ in range(_PASSES):
-            rows = np.where(hidden_features, expected, encoded)
-            expected = self.detector.reconstruct(rows)
-        return expected
-
 
 def _call(
     method: Callable[..., Any], data: Source | pa.Table, options: dict[str, Any]
@@ -588,11 +514,6 @@ def _call(
     if isinstance(data, pa.Table):
         return made_by(method, None, options)
     return made_by(method, data.written, {**options, **data.options})
-
-
-def _names(data: Source | pa.Table) -> Sequence[str]:
-    names: Sequence[str] = data.names if isinstance(data, Source) else data.column_names
-    return names
 
 
 def _issue(warning: TableWarning) -> None:

@@ -91,15 +91,15 @@ def _columns_used(model: TableModel) -> dict[str, Any]:
 def _latent_plane(model: TableModel, found: Survey, top: int) -> dict[str, Any] | None:
     """Draw the rows where one member of the ensemble sees them; None for too few rows."""
     listed = found.highest.take(np.arange(min(top, len(found.highest))))
-    groups = (listed, found.anomalies, found.usual)
+    groups = (listed, found.anomalies, found.normal)
     places = np.concatenate([rows["places"] for rows in groups])
     _, first = np.unique(places, return_index=True)
     if len(first) < 3:
         return None
     codes = np.concatenate([_codes(model, rows) for rows in groups])
-    is_usual = np.arange(len(codes)) >= len(listed) + len(found.anomalies)
-    flat, shown_share = _plane(codes, codes[is_usual] if is_usual.sum() > 2 else codes)
-    spread = flat[is_usual].std() if is_usual.sum() > 2 else flat.std()
+    is_normal = np.arange(len(codes)) >= len(listed) + len(found.anomalies)
+    flat, shown_share = _plane(codes, codes[is_normal] if is_normal.sum() > 2 else codes)
+    spread = flat[is_normal].std() if is_normal.sum() > 2 else flat.std()
     flat = np.arcsinh(flat / max(2 * spread, 1e-9))
     ranks = np.zeros(len(codes), np.int64)
     ranks[: len(listed)] = 1 + np.arange(len(listed))
@@ -134,11 +134,11 @@ def _codes(model: TableModel, rows: Rows) -> NDArray[np.float64]:
 
 
 def _plane(
-    codes: NDArray[np.float64], usual: NDArray[np.float64]
+    codes: NDArray[np.float64], normal: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
     """Return codes along two principal directions, and their share of the variance."""
-    centre = usual.mean(0)
-    _, spread, directions = np.linalg.svd(usual - centre, full_matrices=False)
+    centre = normal.mean(0)
+    _, spread, directions = np.linalg.svd(normal - centre, full_matrices=False)
     flat = np.zeros((len(codes), 2))
     axes = directions[:2]
     axes = axes * np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(1)])[:, None]

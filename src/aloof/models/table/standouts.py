@@ -61,15 +61,15 @@ def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
 
 
 def columns(model: TableModel, found: Survey) -> dict[str, Any]:
-    """Say which columns the scores of usual and of flagged rows consist of."""
+    """Say which columns the scores of normal and of flagged rows consist of."""
     flagged = np.flatnonzero(found.highest["scores"] > found.level)
     some_flagged = len(flagged) > 0
     high = found.highest.take(
         flagged if some_flagged else np.arange(min(20, len(found.highest)))
     )
-    usual = found.usual if len(found.usual) else found.highest
-    usual = usual.take(np.arange(min(_EXPLAINED, len(usual))))
-    shares = [_shares(model, rows) for rows in (high, usual)]
+    normal = found.normal if len(found.normal) else found.highest
+    normal = normal.take(np.arange(min(_EXPLAINED, len(normal))))
+    shares = [_shares(model, rows) for rows in (high, normal)]
     order = np.argsort(-shares[0], kind="stable")[:_MOST_COLUMNS]
     largest = max(float(part[order].max(initial=1e-9)) for part in shares)
     n_more = len(model.columns) - len(order)
@@ -83,13 +83,13 @@ def columns(model: TableModel, found: Survey) -> dict[str, Any]:
             if some_flagged
             else f"In the {count(len(high), 'row')} that score highest"
         ),
-        "usual": f"In {count(len(usual), 'row')} drawn from "
+        "normal": f"In {count(len(normal), 'row')} drawn from "
         + ("those not labelled as anomalies" if found.has_labels else "all"),
         "rows": [
             {
                 "name": model.columns[i],
                 "high": _bar(shares[0][i], largest),
-                "usual": _bar(shares[1][i], largest),
+                "normal": _bar(shares[1][i], largest),
             }
             for i in order
         ],

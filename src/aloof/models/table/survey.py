@@ -36,7 +36,7 @@ class Survey(Findings):
     ----------
     highest
         The rows with the highest scores, highest first.
-    usual
+    normal
         Rows drawn at random from those that are not labelled as anomalies.
     anomalies
         Rows drawn at random from those that are.
@@ -45,7 +45,7 @@ class Survey(Findings):
     """
 
     highest: Rows
-    usual: Rows
+    normal: Rows
     anomalies: Rows
     warnings: tuple[str, ...]
 
@@ -78,7 +78,7 @@ def survey(
     """
     generator = np.random.default_rng(seed)
     tally = Tally(model.detector.decision_)
-    highest, usual = Lowest(max(top, _HIGHEST)), Lowest(_SAMPLE)
+    highest, normal = Lowest(max(top, _HIGHEST)), Lowest(_SAMPLE)
     anomalies = Lowest(_SAMPLE_ANOMALIES)
     remarks: list[TableWarning] = []
     warn = once_of_each(remarks.append)
@@ -96,7 +96,7 @@ def survey(
         found = {"encoded": encoded, "scores": scores, "labels": labels, "places": places}
         rows, ranks = Rows(table, found), generator.random(len(scores))
         highest.add(rows, -scores)
-        usual.add(rows, np.where(labels == ANOMALY, np.inf, ranks))
+        normal.add(rows, np.where(labels == ANOMALY, np.inf, ranks))
         anomalies.add(rows, np.where(labels == ANOMALY, ranks, np.inf))
         done += len(scores)
         if progress is not None:
@@ -104,7 +104,7 @@ def survey(
     return Survey(
         **vars(tally.findings("rows", has_labels=has_labels)),
         highest=highest.rows(),
-        usual=usual.rows(),
+        normal=normal.rows(),
         anomalies=anomalies.rows(),
         warnings=tuple(map(str, remarks)),
     )

@@ -7,7 +7,6 @@ from aloof.models.table.columns.base import (
     Positive,
     Share,
     Values,
-    from_json,
 )
 from aloof.models.table.columns.category import CategoryColumn
 from aloof.models.table.columns.constant import ConstantColumn
@@ -31,7 +30,6 @@ __all__ = [
     "Values",
     "choose_column",
     "column_from_state",
-    "from_json",
     "one_array",
     "register",
 ]

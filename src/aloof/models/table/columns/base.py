@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
-from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
+from aloof.io.sections import STRICT, from_json
 from aloof.models.table.columns.reading import Reading, is_text, read_numbers, read_text
 from aloof.models.table.words import against, missing_words, short
 
@@ -30,7 +30,6 @@ __all__ = [
     "Share",
     "Values",
     "flag_weight",
-    "from_json",
 ]
 
 # Takes the text in a column that could not be read, and words for what it should have been.
@@ -43,8 +42,6 @@ LIMIT, RARE, NEVER = 30.0, 4.0, 6.0
 # Numbers of a state: shares may be off by rounding.
 Share = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 Positive = Annotated[float, Field(gt=0)]
-
-_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,9 +138,7 @@ class Column(ABC):
         The share of the training rows where it is missing.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", strict=True, allow_inf_nan=False
-    )
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     kinds: ClassVar[tuple[str, ...]]
     on_request: ClassVar[bool] = True
@@ -255,22 +250,3 @@ def flag_weight(share: float) -> float:
     """Return the weight of a feature that is 1 in this share of the rows, 0 in the others."""
     variance = share * (1 - share)
     return min(1 / np.sqrt(variance), RARE) if variance > 0 else RARE
-
-
-def from_json(kind: type[_T], state: Any) -> _T:
-    """Return the dataclass whose fields JSON held; a ValueError names the one that is wrong."""
-    try:
-        found: _T = _adapter(cast(Any, kind)).validate_json(json.dumps(state))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise ValueError(f"{_where(first['loc'])}{first['msg'].lower()}") from error
-    return found
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _where(path: Sequence[int | str]) -> str:
-    return f"{'.'.join(map(str, path))}: " if path else ""

@@ -34,6 +34,14 @@ def register(column: _C) -> _C:
     """
     if not (dataclasses.is_dataclass(column) and issubclass(column, Column)):
         raise TypeError(f"A kind of columns must be a dataclass and a Column; got {column!r}.")
+    if missing := sorted(column.__abstractmethods__):
+        raise TypeError(f"{column.__name__} has no {' and no '.join(missing)}.")
+    kinds = getattr(column, "kinds", None)
+    if not isinstance(kinds, tuple) or not kinds or not all(isinstance(k, str) for k in kinds):
+        raise TypeError(
+            f"{column.__name__}.kinds must be a tuple of names, such as ('address',); got "
+            f"{kinds!r}."
+        )
     for kind in column.kinds:
         _KINDS.pop(kind, None)
         _KINDS[kind] = column

@@ -161,9 +161,9 @@ def fit_problems():
     """Fit a deep baseline by name to problems of the same rows, for two epochs a phase."""
 
     def fit(name: str, of: Rows, problems: list[Problem], **options) -> list[Fitted]:
-        phases = "deep-s" in name or name == "ss-dgm"
         brief = {"max_epochs": 2, "batch_size": 64, "images": NETWORK, "device": "cpu"}
-        brief |= {"pretrain_epochs": 2} if phases else {}
+        if "pretrain_epochs" in BASELINES[name]().get_params(deep=False):
+            brief["pretrain_epochs"] = 2
         call = {k: options.pop(k) for k in ("checkpoint", "on_epoch") if k in options}
         baseline = BASELINES[name](**brief | options)
         return baseline.fit_problems(torch.from_numpy(of.X), problems, **call)

@@ -1,7 +1,7 @@
 """A change of a system's results must raise its revision: scores of tiny fits, in a file.
 
 ``ALOOF_GOLDEN=1 python -m pytest tests/bench/test_revisions.py`` writes the file anew. Do that
-together with raising the revision of what changed.
+together with raising the revision of what changed. A new system goes into `REVISIONS` first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aloof.baselines import BASELINES
+from aloof.baselines import BASELINES, DeepBaseline, Hybrid
 from aloof.bench.methods import OURS
 from aloof.bench.revisions import REVISIONS
 
@@ -88,3 +88,10 @@ def test_another_result_would_be_noticed(golden: dict[str, Any]) -> None:
     for name in ("dp", "deep-sad"):
         other = np.abs(scores(name, seed=1) - np.array(golden[name]["scores"])).max()
         assert other > 2 * TOLERANCE
+
+
+def test_every_system_that_trains_a_network_has_a_revision() -> None:
+    made = {name: factory() for name, factory in BASELINES.items()}
+    deep = {type(m) for m in made.values() if isinstance(m, DeepBaseline)} - {Hybrid}
+    assert deep == {type(made[name]) for name in REVISIONS if name in made}
+    assert set(OURS) <= set(REVISIONS)

@@ -123,7 +123,7 @@ def test_what_cannot_be_done_is_told_in_a_line(
 ) -> None:
     if "--embedder" in arguments:
         pytest.importorskip("sentence_transformers")
-        monkeypatch.setattr("aloof.text.embedding._place", lambda name: str(here / "none"))
+        monkeypatch.setattr("aloof.text.embedding._path_of", lambda name: str(here / "none"))
     done = aloof("fit", "reviews.csv", "--label", "odd", "--out", "model", *arguments)
     assert done.exit_code == 2
     assert words in done.stderr.splitlines()[-1]

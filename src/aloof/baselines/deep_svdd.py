@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from typing import ClassVar, Literal, get_args
 
 import torch
@@ -68,10 +67,7 @@ class DeepSVDDMembers(Spheres):
         """Set the radius of a soft boundary to a quantile of the distances."""
         if not self._soft or epoch + 1 < _FIXED_RADIUS_EPOCHS:
             return
-        start = 0
-        for task, members in groupby(setup.tasks):  # members of a task stand side by side
-            part = slice(start, start := start + len(list(members)))
-            own = self.select(part)
+        for task, part, own in self.by_task(setup):
             distance = over_data(own.score, setup, task.rows, own.n_members)
             radius = torch.quantile(distance, 1.0 - self._nu, dim=1, keepdim=True)
             self.tensors["squared_radius"][part].copy_(radius)

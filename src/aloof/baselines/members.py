@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -83,7 +84,12 @@ class Members(ABC):
 
 
 class LearningMembers(Members):
-    """Members that learn what is a mean over rows."""
+    """Members that learn what is a mean over rows.
+
+    Numbers that the loss depends on are plain attributes: checkpoints of others are refused by
+    them. What is set and not learned is one of `tensors`, ``(members, ...)``, and changed in
+    place: then it is selected, moved and kept in checkpoints, and a recorded step sees it.
+    """
 
     # Random numbers that the loss of a row takes.
     noise_size: int = 0
@@ -103,7 +109,14 @@ class LearningMembers(Members):
         """
 
     def after_epoch(self, epoch: int, setup: Setup) -> None:
-        """Set, in place, what is not learned by gradients."""
+        """Set, in place, what is not learned by gradients; see `by_task`."""
+
+    def by_task(self, setup: Setup) -> Iterator[tuple[Task, slice, Self]]:
+        """Yield every task with the places of its members and those members."""
+        start = 0
+        for task, members in groupby(setup.tasks):  # they stand side by side
+            part = slice(start, start := start + len(list(members)))
+            yield task, part, self.select(part)
 
 
 class RowLearner(Learner):
@@ -151,10 +164,9 @@ class RowLearner(Learner):
 
     def settings(self) -> object:
         """Return the numbers that the members' loss depends on."""
-        plain = {
-            k: v for k, v in vars(self.members).items() if isinstance(v, int | float | str)
-        }
-        return type(self.members).__qualname__, sorted(plain.items())
+        own = vars(self.members).items()
+        numbers = {name: repr(v) for name, v in own if name not in ("stacks", "tensors")}
+        return type(self.members).__qualname__, sorted(numbers.items())
 
     def state(self) -> dict[str, Tensor]:
         """Return what members have beside networks."""

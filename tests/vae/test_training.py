@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,6 +217,35 @@ def test_separate_encoder_keeps_anomalies_from_the_first(separate: bool) -> None
     """The scoring encoder's gradient does not depend on the anomalies' weight."""
     gradient = partial(joint_gradient, "encoder", networks=architecture(), separate=separate)
     assert torch.allclose(gradient(gamma=0.0), gradient(gamma=5.0)) == separate
+
+
+@pytest.mark.parametrize("name", [name for name in OBJECTIVES if name != "vae"])
+def test_gamma_zero_leaves_the_plain_vae(name: str) -> None:
+    """Anomalies that weigh nothing change nothing: not a bit of the loss of normal rows."""
+    x, n = data(), 20
+    ensemble = Ensemble.build(architecture(), [7], [x], device=CPU, dtype=torch.float64)
+    noise = torch.zeros(1, n, LATENT).double()
+
+    def terms(objective: Objective, n_anomaly: int) -> Any:
+        numbers = member_numbers([objective], device=CPU, dtype=torch.float64)
+        shape = (objective.n_samples, 1, n_anomaly, LATENT)
+        return batch_loss(
+            ensemble,
+            objective,
+            numbers,
+            numbers["beta_kl"],
+            [torch.cat([x[:n], x[-5:][:n_anomaly]])[None]],
+            noise,
+            torch.ones(shape).double() if n_anomaly else None,
+            n_normal=n,
+            freeze_decoder=True,
+        )
+
+    off = terms(replace(OBJECTIVES[name], gamma=0.0), 5)
+    plain = terms(replace(OBJECTIVES[name], method="vae"), 0)
+    assert (off.anomaly == 0).all()
+    torch.testing.assert_close(off.total, plain.total)
+    assert (terms(OBJECTIVES[name], 5).anomaly != 0).all()
 
 
 def test_warm_up_decides_when_anomalies_join() -> None:

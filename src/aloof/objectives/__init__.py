@@ -20,7 +20,7 @@ from aloof.objectives.likelihood import (
     gaussian,
     squared_error,
 )
-from aloof.objectives.max_min import Repulsion, max_min_loss, repulsion
+from aloof.objectives.repulsion import Repulsion, repulsion
 
 __all__ = [
     "Reduction",
@@ -34,7 +34,6 @@ __all__ = [
     "gaussian",
     "gaussian_kl",
     "gaussian_log_density",
-    "max_min_loss",
     "reparameterize",
     "repulsion",
     "squared_error",

@@ -161,7 +161,8 @@ def fit_problems():
     """Fit a deep baseline by name to problems of the same rows, for two epochs a phase."""
 
     def fit(name: str, of: Rows, problems: list[Problem], **options) -> list[Fitted]:
-        brief = {"max_epochs": 2, "batch_size": 64, "images": NETWORK, "device": "cpu"}
+        brief = {"max_epochs": 2, "batch_size": 64, "device": "cpu"}
+        brief["images"] = NETWORK if of.X.ndim == 4 else None
         if "pretrain_epochs" in BASELINES[name]().get_params(deep=False):
             brief["pretrain_epochs"] = 2
         call = {k: options.pop(k) for k in ("checkpoint", "on_epoch") if k in options}

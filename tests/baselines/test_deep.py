@@ -231,6 +231,11 @@ def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(
     np.testing.assert_array_equal(found.score(visible.X_test), fresh.score(visible.X_test))
 
 
+def test_options_of_images_are_refused_for_numbers(fit_problems, visible):
+    with pytest.raises(ValueError, match="'images' parameter of Autoencoder is for images"):
+        fit_problems("autoencoder", visible, [visible.problem()], images={"latent_dim": 3})
+
+
 def test_images_that_are_none_are_refused(visible_images):
     on = visible_images
     for name in ("oc-svm", "classifier"):

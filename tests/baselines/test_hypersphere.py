@@ -13,7 +13,6 @@ from aloof.baselines.hypersphere import centre_of
 from aloof.exceptions import LabelWarning
 
 COMMON = {
-    "images": {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3},
     "device": "cpu",
     "random_state": 0,
 }

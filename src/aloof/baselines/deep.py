@@ -131,6 +131,11 @@ class DeepBaseline(Baseline):
         One result for each problem, in order.
         """
         self._check_parameters()
+        if self.images is not None and data.dim() != 4:
+            raise ValueError(
+                f"The 'images' parameter of {type(self).__name__} is for images; these are "
+                "rows of numbers. Leave it out, and set hidden."
+            )
         for problem in problems:
             self._check_problem(problem)
         self.device_ = device = resolve_device(self.device)

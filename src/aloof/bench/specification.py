@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
@@ -22,6 +22,9 @@ __all__ = [
     "Count",
     "Counts",
     "Names",
+    "SETTINGS",
+    "Setting",
+    "Settings",
     "Share",
     "Shares",
     "Specification",
@@ -30,6 +33,11 @@ __all__ = [
     "several",
     "specify",
 ]
+
+Setting = Literal["ours", "paper"]
+"""Whose numbers a system runs with: ours, or those its authors published."""
+
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
 _S = TypeVar("_S", bound="Specification")
 _N = TypeVar("_N", str, tuple[str, ...])
@@ -98,6 +106,7 @@ Count = Annotated[int, AfterValidator(_count)]
 Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(_distinct)]
 Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(_distinct)]
 Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Settings = Annotated[Names, AfterValidator(known("setting", SETTINGS))]
 
 
 def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:

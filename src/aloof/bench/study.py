@@ -99,9 +99,9 @@ class Study(ABC, Generic[_C]):
     cases: Sequence[_C]
 
     def case_of(self, record: Record) -> _C:
-        """Return what a record is about."""
-        names = (field.name for field in fields(self.case_type))
-        case: _C = self.case_type(**{name: record[name] for name in names})
+        """Return what a record is about; what an older one lacks has its default."""
+        names = {field.name for field in fields(self.case_type)}
+        case: _C = self.case_type(**{name: record[name] for name in names & record.keys()})
         return case
 
     def infeasible(self, case: _C) -> str | None:

@@ -1,12 +1,12 @@
-"""Reasons: one column of a normal row is changed; how often is it the first reason given?
+"""Reasons: how often the column that was changed is the first one given.
 
     python benchmarks/reasons.py [--out FILE]
 
-With the defaults of each detector. *Arrays*: a column is moved by 3, 4 or 6 standard deviations.
-`factors`: columns with d / 3 common causes; `groups`: three clusters with correlations of their
-own, and some long tails; `cancer`: the logarithms of scikit-learn's breast-cancer data, whose
-columns nearly repeat each other. *Payments*: the table of examples/payments.py, with a value that
-does not belong there. And what the detector of payments finds: the figures of docs/tables.md.
+With the defaults of each detector. *Arrays*: a column of a normal row is moved by 3, 4 or 6
+standard deviations. `factors`: columns with d / 3 common causes; `groups`: three clusters with
+correlations of their own, and some long tails; `cancer`: the logarithms of scikit-learn's
+breast-cancer data, whose columns nearly repeat each other. *Payments*: the table of
+examples/payments.py, with a value that does not belong there, and what the model of it finds.
 """
 
 from __future__ import annotations

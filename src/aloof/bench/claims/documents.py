@@ -20,7 +20,7 @@ _NUMBER = re.compile(
 )
 # What is read over: comments, code, addresses, versions of programs.
 _HIDDEN = re.compile(
-    r"<!--.*?-->|`[^`\n]+`|\]\([^)]*\)|https?://\S+|\d+\.\d+\.\d+\S*"
+    r"<!--.*?-->|``.+?``|`[^`\n]+`|\]\([^)]*\)|https?://\S+|\d+\.\d+\.\d+\S*"
     r"|\b(?:Python|torch|Triton|NumPy|CUDA|version) \d[\d.]*",
     re.DOTALL,
 )

@@ -133,6 +133,10 @@ def test_systems_and_settings_are_never_mixed(folder: Path) -> None:
         query = Query.read(words.split())
         with pytest.raises(ExperimentError, match=what):
             evidence.figure(query, query.measures[0])
+    alone = Query.read(
+        "images-mnist dataset=cifar10 method=dp gamma_l=.01 members=1 paper".split()
+    )
+    assert evidence.figure(alone, alone.measures[0]) == 72.3
     paper = Query.read("images-mnist method=DP-VAE gamma_l=.01 setting=paper".split())
     assert evidence.figure(paper, paper.measures[0]) == 50
 

@@ -91,9 +91,9 @@ class Figure:
             return re.sub(r"e([+-])0*(\d+)$", r"e\1\2", shown).replace("e+", "e")
         if not decimals and abs(value) >= 1000:
             value = round(value, 2 - math.floor(math.log10(abs(value))))
-        shown = f"{value:,.{decimals}f}" if "," in mantissa else f"{value:.{decimals}f}"
-        signed = f"+{shown}" if mantissa.startswith("+") and value >= 0 else shown
-        return signed.removeprefix("0") if mantissa.startswith(".") else signed
+        sign, comma = "+" * mantissa.startswith(("+", "-")), "," * ("," in mantissa)
+        shown = f"{value:{sign}{comma}.{decimals}f}"
+        return shown.removeprefix("0") if mantissa.startswith(".") else shown
 
 
 @dataclass(frozen=True)

@@ -181,10 +181,11 @@ class Evidence:
 
     def _value(self, query: Query, measure: Measure) -> float:
         if measure.name == "paper":
-            sets = {
-                str(r["dataset"]) for r in _read(self.folder / query._place) if "dataset" in r
-            }
-            known = query.on(dataset=sets.pop()) if len(sets) == 1 else query
+            records = _read(self.folder / query._place)
+            sets = {str(record["dataset"]) for record in records if "dataset" in record}
+            known = query
+            if "dataset" not in query.where and len(sets) == 1:
+                known = query.on(dataset=sets.pop())
             return _of_the_paper(known, measure.statistic)
         chosen = self.chosen(query)
         groups = [chosen]
@@ -352,7 +353,8 @@ def _of_the_paper(query: Query, statistic: str) -> float:
             mean, spread = (float(part) for part in texts[position].split(" ± "))
             figure = mean, spread
     elif dataset in {entry.name for entry in list_datasets(PublicImages)}:
-        figure = image_paper_figure(dataset, method, gamma_l, gamma_p, variant)
+        members = int(where["members"]) if "members" in where else None
+        figure = image_paper_figure(dataset, method, gamma_l, gamma_p, variant, members)
     elif query.mean_over == "dataset":
         row = paper_figures("complete", method)
         figure = (float(np.mean([mean for mean, _ in row.values()])), None) if row else None

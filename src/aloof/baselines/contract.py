@@ -110,10 +110,14 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "seed_")
 
     def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._own_checks())
+
+    def _own_checks(self) -> dict[str, Check]:
+        """Return what must hold for parameters, those of the class in place of its bases'."""
         own: dict[str, Check] = {}
         for owner in reversed(type(self).__mro__):
             own.update(vars(owner).get("checks", {}))
-        check_parameters(type(self).__name__, self.get_params(deep=False), own)
+        return own
 
     def _check_labels(self, labels: NDArray[np.int64]) -> None:
         if (labels == ANOMALY).any():

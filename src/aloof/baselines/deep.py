@@ -116,8 +116,13 @@ class DeepBaseline(Baseline):
         "weight_decay": real(0),
     }
 
-    # Whether a method brings its own networks for images, to which `images` says nothing.
-    own_image_networks: ClassVar[bool] = False
+    # Parameters by data set, as the authors, or those who ran a method there, published them.
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def takes_image_networks(self) -> bool:
+        """Whether `images` may be set; some methods bring networks of their own."""
+        return self._own_checks()["images"][0]({})
 
     def fit_problems(
         self,
@@ -153,10 +158,6 @@ class DeepBaseline(Baseline):
         One result for each problem, in order.
         """
         self._check_parameters()
-        if self.images is not None and self.own_image_networks:
-            raise ValueError(
-                f"{type(self).__name__} brings its own networks for images: leave 'images' out."
-            )
         if self.images is not None and data.dim() != 4:
             raise ValueError(
                 f"The 'images' parameter of {type(self).__name__} is for images; these are "

@@ -53,6 +53,8 @@ def revision(method: str, *, images: bool = False) -> int:
     >>> revision("kde-hybrid") == revision("cae") == REVISIONS["autoencoder"]
     True
     """
+    if images:  # tuned or not, the system is the same
+        method = method.removesuffix("-unfair")
     name = "autoencoder" if method.endswith("-hybrid") else _OF.get(method, method)
     number = REVISIONS.get(name, 1)
     return _OF_IMAGES.get(name, number) if images else number

@@ -48,8 +48,16 @@ _NOTES = {
 _Records = Sequence[Mapping[str, Any]]
 
 
-def image_grids(records: _Records) -> list[Grid]:
-    """Return the tables of one image set."""
+def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> list[Grid]:
+    """Return the tables of one image set.
+
+    Parameters
+    ----------
+    records
+        Whatever was run.
+    changed
+        Numbers of our methods in place of those of the setting, by name.
+    """
     records = list(map(with_setting, records))
     dataset = records[0]["dataset"]
     systems = list(dict.fromkeys((r["method"], r["variant"]) for r in records))
@@ -66,6 +74,10 @@ def image_grids(records: _Records) -> list[Grid]:
         "In brackets whose numbers and networks: (ours), or (paper), which is the paper's for "
         "our methods and its authors' for a peer.",
     ]
+    if changed:
+        numbers = ", ".join(f"{name} = {value}" for name, value in changed.items())
+        notes.append(f"Numbers of our methods in place of the setting's: {numbers}.")
+    notes += _detectors(records)
     if dataset in _NOTES:
         notes.append(_NOTES[dataset])
     rows = []
@@ -87,6 +99,24 @@ def image_grids(records: _Records) -> list[Grid]:
         _t_tests(dataset, settings, conditions, groups),
     ]
     return [grid for grid in grids if grid is not None]
+
+
+def _detectors(records: _Records) -> Iterator[str]:
+    """Say which systems looked at test labels, and how many images kernel methods saw."""
+    if any(r["method"].endswith("-unfair") for r in records):
+        yield (
+            "Unfair: numbers chosen with the labels of a tenth of the test images, as in the "
+            "paper."
+        )
+    learned: dict[int | None, dict[str, None]] = {}
+    for record in records:
+        detector = record.get("config", {}).get("detector", {})
+        if "max_rows" in detector:
+            label = system_label(record["method"], record["variant"], record["setting"])
+            learned.setdefault(detector["max_rows"], {})[label] = None
+    for limit, labels in learned.items():
+        amount = "all" if limit is None else f"at most {limit:,}"
+        yield f"{', '.join(labels)}: from {amount} normal images of each problem."
 
 
 def csv_lines(records: _Records) -> Iterator[Line]:

@@ -74,7 +74,7 @@ def image_case(record: Any) -> ImageCase:
 @pytest.mark.parametrize(
     "name",
     [
-        "images-90",
+        "images-90-fashion-mnist",
         "images-ablation",
         "images-cats-vs-dogs",
         "images-cifar10",

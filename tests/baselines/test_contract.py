@@ -180,7 +180,8 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("iforest", {"n_trees": "x", "n_rows_per_tree": 0}),
         ("knn", {"n_neighbors": "x"}),
         ("random-forest", {"n_trees": 1.5}),
-        ("autoencoder", {"bias": "x"}),
+        ("autoencoder", {"bias": "x", "milestones": (5, 5)}),
+        ("deep-sad", {"milestones": (0,), "pretrain_milestones": 5}),
     ],
 )
 def test_parameters_out_of_bounds_are_named(name, parameters, hidden):

@@ -216,6 +216,8 @@ def test_fit_takes_images(visible_images):
         ("ss-dgm", {"classifier_weight": 50.0}),
         ("ss-dgm", {"anomaly_share": 0.5}),
         ("classifier", {"weight_decay": 0.1}),
+        ("classifier", {"milestones": (1,)}),
+        ("deep-sad", {"pretrain_milestones": (1,)}),
         ("autoencoder", {"bias": False}),
     ],
 )
@@ -305,6 +307,17 @@ def test_what_cannot_be_learned_from_is_refused(fit_problems, visible):
 def test_training_that_diverges_is_said_to(fit_problems, visible):
     with pytest.raises(DivergenceError, match="learning_rate"):
         fit_problems("classifier", visible, [visible.problem()], learning_rate=1e30)
+
+
+def test_the_rate_falls_where_it_is_told_to():
+    sad = BASELINES["deep-sad"](
+        max_epochs=9, milestones=(3, 6), pretrain_epochs=6, pretrain_milestones=()
+    )
+    rates = [sad._schedule().rate(epoch) for epoch in range(9)]
+    assert rates == pytest.approx([1e-4] * 3 + [1e-5] * 3 + [1e-6] * 3)
+    assert {sad._pretraining().rate(epoch) for epoch in range(6)} == {1e-4}
+    default = BASELINES["classifier"](max_epochs=9)._schedule()
+    assert [default.rate(epoch) for epoch in (5, 6)] == pytest.approx([1e-3, 1e-4])
 
 
 @pytest.mark.parametrize("name", ["weight_decay", "pretrain_weight_decay"])

@@ -16,7 +16,7 @@ from aloof.bench.images import ImageCase, ImageSpecification, make_images, plan_
 from aloof.bench.images.paper import image_paper_figure, image_paper_figures
 from aloof.bench.images.plot import plot_images
 from aloof.bench.images.settings import LENETS, PAPER_NETWORKS, image_setting
-from aloof.bench.images.specification import settings_of
+from aloof.bench.images.specification import deep_peers, settings_of
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.datasets import ImageDataset
@@ -394,3 +394,31 @@ def test_changed_numbers_are_said_below_the_table(spots: ImageDataset) -> None:
     record = {**asdict(study.cases[0]), "auroc": 0.5, "members": 1}
     note = "Numbers of our methods in place of the setting's: max_epochs = 7, gamma = 3.0."
     assert note in study.grids([record])[0].notes
+
+
+@pytest.mark.parametrize("name", sorted(deep_peers()))
+def test_every_deep_peer_runs_in_both_settings(
+    spots: ImageDataset, tmp_path: Path, name: str
+) -> None:
+    options = {"methods": [name], "gamma_l": [0.0, 0.1], "members": 1, "baseline_epochs": 1}
+    study = make_images(specify(ImageSpecification, {**options, "setting": BOTH}), spots)
+    settings = {case.setting for case in study.cases}
+    assert settings in ({"ours", "paper"}, {"paper"})
+    for case in study.cases:
+        configuration(study.spec, case)["baseline"].set_params(precision="float32")
+    # As published some train for hours: what is tried here is that they take our networks.
+    if "ours" in settings:
+        quick = make_images(specify(ImageSpecification, options), spots)
+        records = run_study(quick, tmp_path, device="cpu")
+        assert [record["status"] for record in records] == ["ok"] * 3
+
+
+@pytest.mark.parametrize("dataset", list(PAPER_NETWORKS))
+def test_what_is_published_are_parameters_that_there_are(dataset: str) -> None:
+    for name in deep_peers():
+        for setting in BOTH:
+            spec = ImageSpecification(
+                dataset=dataset, methods=(name,), setting=(setting,), gamma_l=(0.0, 0.1)
+            )
+            peer = configuration(spec, spec.cases(10)[0])["baseline"]
+            peer.set_params(precision="float32")._check_parameters()

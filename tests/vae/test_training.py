@@ -496,6 +496,9 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     for other in (problem([2]), problem([1], objective=Objective("dp", alpha=1.0))):
         with pytest.raises(CheckpointError, match="other data, settings or seed"):
             train([data()], [other], architecture(), settings, device=CPU, checkpoint=path)
+    stepped = config(max_epochs=20, lr_schedule="step", milestones=(15,))
+    with pytest.raises(CheckpointError, match="other data, settings or seed"):
+        train([data()], [problem([1])], architecture(), stepped, device=CPU, checkpoint=path)
     wider = architecture((9,))
     with pytest.raises(CheckpointError, match="other data, settings or seed"):
         train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path)

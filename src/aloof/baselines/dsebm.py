@@ -120,7 +120,8 @@ class _Dense(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, _Pull]:
         """Map ``(..., n, in)`` to ``(..., n, out)``."""
         y = self.linear(x)
-        return softplus(y), lambda g: torch.matmul(g * torch.sigmoid(y), self.linear.weight)
+        weight = self.linear.weight.to(y.dtype)  # autocast leaves float64 alone
+        return softplus(y), lambda g: torch.matmul(g * torch.sigmoid(y), weight)
 
 
 class _Halving(nn.Conv2d):

@@ -197,6 +197,14 @@ def test_bytes_and_numbers_are_the_same_images(fit_problems, visible_images, nam
     )
 
 
+def test_some_members_score_as_among_all(fit_problems, visible):
+    (both,) = fit_problems("deep-sad", visible, [visible.problem((0, 1))])
+    second = both.select(slice(1, 2))
+    scores = both.score(visible.X_test)
+    np.testing.assert_array_equal(second.score(visible.X_test), scores[1:])
+    np.testing.assert_array_equal(second.history["loss"], both.history["loss"][:, 1:])
+
+
 def test_fit_takes_images(visible_images):
     on = visible_images
     sad = BASELINES["deep-sad"](

@@ -30,6 +30,8 @@ def test_there_are_files() -> None:
         "odds-ensemble",
         "odds-pollution",
         "odds-gamma-05",
+        "odds-paper",
+        "odds-readings",
     }
 
 
@@ -57,7 +59,11 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         ({"metods": ["dp"]}, "metods is unknown; did you mean 'methods'"),
         ({"methods": ["deep-sda"]}, "no method 'deep-sda'; did you mean 'deep-sad'"),
         ({"datasets": "cardoi"}, "no data set 'cardoi'; did you mean 'cardio'"),
-        ({"settings": ["papper"]}, "no setting 'papper'; did you mean 'paper'"),
+        ({"setting": ["papper"]}, "no setting 'papper'; did you mean 'paper'"),
+        ({"setting": "default"}, "no setting 'default'"),
+        ({"settings": ["paper"]}, "settings is unknown; did you mean 'setting'"),
+        ({"scaling": "units"}, "no scaling 'units'; did you mean 'unit'"),
+        ({"scaling": []}, "scaling must be one or more"),
         ({"paper": "man"}, "no table of the paper 'man'; did you mean 'main'"),
         ({"seeds": 0}, "seeds must be at least 1; got 0"),
         ({"seeds": True}, "seeds must be a whole number; got True"),
@@ -76,6 +82,22 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         (
             {"methods": "dp", "variants": [{"name": "a", "parameters": {"n_members": 0}}]},
             "'n_members' parameter of DualPriorVAE must be an int >= 1",
+        ),
+        (
+            {"methods": "vae", "variants": [{"name": "a", "parameters": {"n_samples": 2}}]},
+            "'vae' has no parameter 'n_samples'",
+        ),
+        (
+            {"methods": "dp", "variants": [{"name": "a", "parameters": {"encoder": "MLP"}}]},
+            "'encoder' parameter of DualPriorVAE must be a function",
+        ),
+        (
+            {"variants": [{"name": "a", "network": {"normalize": True}}]},
+            "variants.0.network.normalize is unknown; did you mean 'normalise'",
+        ),
+        (
+            {"variants": [{"name": "a", "methods": ["deep-sad"]}]},
+            "no method of ours 'deep-sad'",
         ),
     ],
 )
@@ -125,21 +147,49 @@ def test_groups_of_methods() -> None:
     assert make({"methods": ["peers", "ours"]}).methods[-4:] == every.methods[:4]
 
 
-def test_peers_have_neither_setting_nor_variant() -> None:
+def test_shallow_peers_have_neither_setting_nor_variant() -> None:
     experiment = make(
         {
             "methods": ["dp", "knn"],
-            "settings": ["default", "paper"],
+            "setting": ["ours", "paper"],
             "variants": [{"name": "K = 1", "parameters": {"n_members": 1}}],
         }
     )
     labels = [system.label for system in experiment.systems]
-    assert labels == ["dp (default, K = 1)", "dp (paper, K = 1)", "knn"]
+    assert labels == ["dp (ours, K = 1)", "dp (paper, K = 1)", "knn"]
 
 
-def test_the_default_setting_is_the_estimators_own() -> None:
+def test_rows_say_which_setting_variant_and_scaling() -> None:
+    experiment = make(
+        {
+            "methods": ["mml", "vae", "deep-sad", "oc-svm-unfair", "ssad-hybrid-unfair"],
+            "setting": "paper",
+            "scaling": ["standard", "unit"],
+            "variants": [
+                {"name": ""},
+                {"name": "S = 2", "methods": "mml", "parameters": {"n_samples": 2}},
+            ],
+        }
+    )
+    assert [system.label for system in experiment.systems] == [
+        "mml (paper)",
+        "mml (paper, unit)",
+        "mml (paper, S = 2)",
+        "mml (paper, S = 2, unit)",
+        "vae (paper)",
+        "vae (paper, unit)",
+        "deep-sad (paper)",
+        "deep-sad (paper, unit)",
+        "oc-svm-unfair",
+        "oc-svm-unfair (unit)",
+        "ssad-hybrid-unfair (paper)",
+        "ssad-hybrid-unfair (paper, unit)",
+    ]
+
+
+def test_our_setting_is_the_estimators_own() -> None:
     for method in ("vae", "mml", "dp", "mml-dp"):
-        detector = build(method, "default", "cardio", seed=3)
+        detector = build(method, "ours", "cardio", seed=3)
         assert detector.get_params() == type(detector)(random_state=3).get_params()
 
 

@@ -223,7 +223,7 @@ def test_too_few_anomalies_leave_a_cell_empty_and_say_why(
     assert "have 2 anomalies" in few[0]["message"]
     assert sum(measured) == 4
     text = table(what, records, tmp_path)
-    assert "| vae (default, short) |  | " in text
+    assert "| vae (ours, short) |  | " in text
     assert "- few: infeasible: gamma_l = 0.1 asks for 7" in text
     assert "that have enough anomalies (many)" in text
     n_lines = len(read_records(tmp_path / "records.jsonl"))

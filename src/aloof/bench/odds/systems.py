@@ -31,9 +31,9 @@ class Trial:
     detector
         Unfitted; has `fit` and `anomaly_score`.
     X, y
-        Standardised training rows and the labels that training may know.
+        Scaled training rows and the labels that training may know.
     X_test, y_test
-        Standardised test rows and the truth.
+        Scaled test rows and the truth.
     """
 
     detector: Any

@@ -6,13 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from pydantic import ValidationError
 
-from aloof.bench import read_options, specify
+from aloof.baselines import BASELINES
+from aloof.bench import Identity, read_options, specify
 from aloof.bench.odds import OddsSpecification
 from aloof.bench.odds.paper import paper_figures
-from aloof.bench.odds.settings import build, parameters
+from aloof.bench.odds.settings import (
+    MLP,
+    PAPER,
+    Network,
+    build,
+    build_peer,
+    has_setting,
+    parameters,
+    peer_parameters,
+)
 from aloof.exceptions import AloofError, ExperimentError
+from aloof.networks.dense import Dense
 
 FILES = sorted((Path(__file__).parents[2] / "experiments").glob("odds-*.toml"))
 SETS = ("arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid")
@@ -191,6 +203,62 @@ def test_our_setting_is_the_estimators_own() -> None:
     for method in ("vae", "mml", "dp", "mml-dp"):
         detector = build(method, "ours", "cardio", seed=3)
         assert detector.get_params() == type(detector)(random_state=3).get_params()
+
+
+def test_the_papers_networks_follow_what_is_changed() -> None:
+    """Factories are equal where options are, so that seeds stack, and stand in records."""
+    one, other = (build("dp", "paper", "cardio", seed=seed) for seed in (0, 1))
+    assert (one.encoder, one.decoder) == (other.encoder, other.decoder)
+    assert hash(one.encoder) == hash(other.encoder)
+    assert Identity(one).record["config"]["encoder"] == {
+        "part": "encoder",
+        "hidden": [32, 16],
+        "learn_variance": False,
+        "slope": 0.01,
+        "normalise": True,
+        "bias": False,
+    }
+    assert not Identity(one).holds(Identity(build("dp", "paper", "thyroid", seed=0)).record)
+    wide = build("dp", "paper", "cardio", seed=0, overrides={"hidden": [9], "latent_dim": 2})
+    encoder = wide.encoder((21,), 2)
+    assert encoder.body[0].linear.weight.shape == (9, 21)
+    assert isinstance(encoder.body[0], Dense)
+    learned = build("vae", "paper", "cardio", seed=0, overrides={"likelihood": "gaussian"})
+    assert len(learned.decoder((21,), 8)(torch.zeros(3, 8))) == 2
+    plain = build("dp", "paper", "cardio", seed=0, network=Network())
+    assert plain.encoder is plain.decoder is None
+    biased = build("dp", "ours", "cardio", seed=0, network=Network(normalise=True))
+    assert biased.encoder == MLP("encoder", (128, 64), normalise=True)
+
+
+def test_rows_in_0_to_1_are_left_there() -> None:
+    for setting in ("ours", "paper"):
+        assert build("dp", setting, "cardio", seed=0).standardize is None
+        assert build("dp", setting, "cardio", seed=0, scaling="unit").standardize is False
+
+
+def test_peers_as_their_authors_published_them() -> None:
+    assert peer_parameters("deep-sad", "ours", "cardio") == {}
+    assert not has_setting("devnet")  # its defaults are its authors'
+    for name in SETS:
+        found = peer_parameters("deep-sad", "paper", name)
+        assert found["hidden"] == PAPER[name].layers
+        assert (found["learning_rate"], found["milestones"]) == (1e-4, (50,))
+        assert (found["max_epochs"], found["weight_decay"]) == (150, 5e-7)
+        assert (found["pretrain_epochs"], found["pretrain_milestones"]) == (150, ())
+        assert (found["pretrain_learning_rate"], found["pretrain_weight_decay"]) == (1e-4, 5e-4)
+    assert peer_parameters("autoencoder", "paper", "cardio")["weight_decay"] == 5e-4
+    assert peer_parameters("ssad", "", "cardio") == {"max_rows": None}
+    for method in BASELINES:
+        for setting in ("ours", "paper") if has_setting(method) else ("",):
+            made = build_peer(method, setting, "thyroid", seed=4)
+            assert made.random_state == 4
+            if setting == "paper":
+                assert made.hidden == (32, 16, 4)
+    assert build_peer("ssad-hybrid", "ours", "cardio", seed=0).detector.max_rows is None
+    unfair = build_peer("oc-svm-hybrid-unfair", "paper", "arrhythmia", seed=0, device="cpu")
+    assert unfair.parameters["hidden"] == (128, 64, 32)
+    assert unfair.parameters["device"] == "cpu"
 
 
 def test_the_papers_hyper_parameters() -> None:

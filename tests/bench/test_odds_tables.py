@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,79 @@ def test_the_best_peer_and_the_test_against_it(spec: OddsSpecification, block: B
     row = lines(spec, [block])["aloof", "vae", "thyroid"]
     assert row["best_peer"] == "ecod"
     assert float(row["difference"]) < 0
+
+
+def test_settings_and_scalings_are_never_mixed() -> None:
+    """A peer of another setting or scaling is neither the best peer nor in the way of a best."""
+    spec = make(
+        datasets=["cardio"],
+        methods=["dp", "deep-sad", "knn", "oc-svm-unfair"],
+        setting=["ours", "paper"],
+        scaling=["standard", "unit"],
+    )
+    levels = {
+        System("dp", "ours"): 0.90,
+        System("dp", "paper"): 0.91,
+        System("dp", "ours", scaling="unit"): 0.92,
+        System("dp", "paper", scaling="unit"): 0.97,
+        System("deep-sad", "ours"): 0.80,
+        System("deep-sad", "paper"): 0.95,
+        System("deep-sad", "ours", scaling="unit"): 0.93,
+        System("deep-sad", "paper", scaling="unit"): 0.81,
+        System("knn"): 0.85,
+        System("knn", scaling="unit"): 0.94,
+        System("oc-svm-unfair"): 0.99,
+        System("oc-svm-unfair", scaling="unit"): 0.99,
+    }
+    assert set(levels) == set(spec.systems)
+    records = [
+        {
+            **asdict(Case("cardio", *astuple(s)[:3], 0.01, 0.0, seed, s.scaling)),
+            **{"status": "ok", "fit_seconds": 1.0},
+            **{"auroc": level + 0.001 * seed, "average_precision": 0.5},
+        }
+        for s, level in levels.items()
+        for seed in range(4)
+    ]
+    for record in records:
+        if record["scaling"] == "standard":
+            del record["scaling"]  # as in older records
+    (block,) = summarise(spec, records)
+    assert block.kinds == (
+        ("ours", "standard"),
+        ("ours", "unit"),
+        ("paper", "standard"),
+        ("paper", "unit"),
+    )
+    assert {kind: best["cardio"].label for kind, best in block.best_peer.items()} == {
+        ("ours", "standard"): "knn",
+        ("ours", "unit"): "knn (unit)",
+        ("paper", "standard"): "deep-sad (paper)",
+        ("paper", "unit"): "knn (unit)",
+    }
+    ahead = block.ahead(System("dp", "paper"), "cardio")
+    assert ahead is not None
+    assert ahead.difference == pytest.approx(-4.0)
+    figures, _, comparisons, *_ = make_grids([block])
+    shown = {row[0]: row for row in figures.rows}
+    bold = {figures.rows[row][0] for row, column in figures.bold if column == 1}
+    assert bold == {"dp (ours)", "deep-sad (paper)", "knn (unit)", "dp (paper, unit)"}
+    assert shown["best peer of each set (ours)"][1] == "85.1 knn"
+    assert shown["best peer of each set (paper, unit)"][1] == "94.1 knn (unit)"
+    assert [row[0] for row in comparisons.rows] == [
+        "against (ours)",
+        "dp (ours)",
+        "against (ours, unit)",
+        "dp (ours, unit)",
+        "against (paper)",
+        "dp (paper)",
+        "against (paper, unit)",
+        "dp (paper, unit)",
+    ]
+    lines = list(csv_lines([block]))
+    assert {line["scaling"] for line in lines} == {"standard", "unit"}
+    assert any("the best of each is bold" in note for note in figures.notes)
+    assert "| the paper's oc-svm | 98.5 ± 0.3 |" in to_markdown([figures], title="T")
 
 
 def test_equal_results_have_no_p_value(spec: OddsSpecification) -> None:

@@ -15,7 +15,7 @@ from aloof.bench.odds.plot import plot_results
 from aloof.bench.odds.settings import build, build_peer
 from aloof.bench.odds.specification import OddsSpecification, System
 from aloof.bench.odds.summary import summarise
-from aloof.bench.odds.systems import Trial, measure
+from aloof.bench.odds.systems import Trial, measure, stacks
 from aloof.bench.odds.tables import csv_lines, make_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
@@ -83,8 +83,8 @@ class Case:
 class OddsStudy(Study[Case]):
     """Everything that is to be run.
 
-    All seeds of our methods on one data set are one stacked run with one warm-up; other systems
-    run one by one.
+    All seeds of our methods on one data set are one stacked run with one warm-up, and so are
+    all seeds of a deep peer; other systems run one by one.
 
     Attributes
     ----------
@@ -157,15 +157,15 @@ class OddsStudy(Study[Case]):
         )
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
-        """Return a stack of ours for each data set, and one fit of others; large data first."""
+        """Return stacks of what trains networks, single fits of others; large data first."""
         together: dict[tuple[Any, ...], list[Case]] = {}
         for case in cases:
-            key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p, case.setting)
-            # Our methods are fitted together: they share the warm-up.
-            ours = case.system.ours
-            key += (
-                (case.scaling, case.variant) if ours else (case.scaling, case.method, case.seed)
-            )
+            key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
+            key += (case.setting, case.scaling)
+            if case.system.ours:  # all methods: they share the warm-up
+                key += (case.variant,)
+            else:
+                key += (case.method, None if stacks(self.estimator(case)) else case.seed)
             together.setdefault(key, []).append(case)
         groups = [self._group(tuple(group), where) for group in together.values()]
         return sorted(

@@ -71,7 +71,8 @@ def odds(
 
     Every method sees the same rows: a random 60:40 split for each seed, with a share gamma-l
     of labelled anomalies among the training rows. All seeds of our methods on one data set
-    train as one run with one warm-up; other systems run one by one.
+    train as one run with one warm-up, those of a deep peer as one stack; other systems run one
+    by one.
 
     Writes records.jsonl, splits.json, table.md, table.csv, plot.png and manifest.json. Stop
     it whenever you like: the same command continues, and runs again only what failed or what

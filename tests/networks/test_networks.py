@@ -117,11 +117,13 @@ def test_hidden_layers_of_the_code_the_paper_builds_on() -> None:
         x = 3.0 * torch.randn(20, 7) + 1.0
     names = {name for name, _ in encoder.named_parameters()}
     assert names == {"body.0.linear.weight", "body.1.linear.weight", "head.weight", "head.bias"}
-    layers = []
+    layers: list[torch.nn.Module] = []
     for dense in encoder.body:
-        normal = torch.nn.BatchNorm1d(len(dense.linear.weight), eps=1e-4, affine=False)
-        plain = torch.nn.Linear(dense.linear.in_features, len(dense.linear.weight), bias=False)
-        plain.weight = dense.linear.weight
+        weight = dense.linear.weight
+        with torch.random.fork_rng():
+            plain = torch.nn.Linear(*reversed(weight.shape), bias=False)
+        plain.weight = weight
+        normal = torch.nn.BatchNorm1d(len(weight), eps=1e-4, affine=False)
         layers += [plain, normal, torch.nn.LeakyReLU(0.01)]
     theirs = torch.nn.Sequential(*layers)
     for training in (True, True, False):  # running statistics count, too

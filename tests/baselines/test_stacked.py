@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aloof.baselines import BASELINES, DeepBaseline, fit_many
+from aloof.baselines import (
+    BASELINES,
+    UNFAIR,
+    DeepBaseline,
+    Unfair,
+    fit_many,
+    trains_networks,
+)
 
 BRIEF = {"max_epochs": 4, "pretrain_epochs": 3, "hidden": (6, 3), "device": "cpu"}
 
@@ -40,6 +47,25 @@ def test_each_is_what_it_is_alone(name, visible):
     )
 
 
+def test_the_hybrids_of_unfair_ones_are_one_stack(visible):
+    def unfair(seed: int) -> Unfair:
+        options = {"max_epochs": 3, "hidden": (4, 2), "device": "cpu"}
+        made = UNFAIR["ssad-hybrid-unfair"](random_state=seed, parameters=options)
+        return made.peek(visible.X_test, visible.y_test)
+
+    data = [(visible.X * scale, visible.y) for scale in (1.0, 0.7)]
+    stacked = [unfair(0), unfair(1)]
+    fit_many(stacked, data)
+    for own, (X, y), seed in zip(stacked, data, (0, 1), strict=True):
+        alone = unfair(seed).fit(X, y)
+        widths = [b.baseline_.detectors_.detectors[0].kernel_gamma for b in (own, alone)]
+        assert widths[0] == widths[1]
+        scores = alone.anomaly_score(visible.X_test)  # the solver stops at a tolerance
+        np.testing.assert_allclose(
+            own.anomaly_score(visible.X_test), scores, atol=0.05 * scores.std()
+        )
+
+
 def test_what_cannot_be_one_stack_is_refused(visible):
     pair = (visible.X, visible.y)
     with pytest.raises(ValueError, match="2 baselines and 1 pairs"):
@@ -47,3 +73,7 @@ def test_what_cannot_be_one_stack_is_refused(visible):
     for other in (made("autoencoder", 0, max_epochs=9), made("deep-sad", 0)):
         with pytest.raises(ValueError, match="equal but for their random_state"):
             fit_many([made("autoencoder", 0), other], [pair, pair])
+    for shallow in (BASELINES["knn"](), UNFAIR["ssad-unfair"]()):
+        assert not trains_networks(shallow)
+        with pytest.raises(ValueError, match="trains no networks"):
+            fit_many([shallow], [pair])

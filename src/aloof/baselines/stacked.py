@@ -6,19 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from aloof.baselines.contract import Baseline
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.hybrid import Hybrid
+from aloof.baselines.unfair import Unfair
 from aloof.labels import with_gaps
 from aloof.training import ProgressCallback
 
-__all__ = ["fit_many"]
+__all__ = ["fit_many", "trains_networks"]
+
+_Prepared = tuple[NDArray[Any], NDArray[np.int64], int]  # rows, labels, seed
+
+
+def trains_networks(baseline: Any) -> bool:
+    """Return whether fits of a baseline to several data sets can be one stack."""
+    if isinstance(baseline, Unfair):
+        return trains_networks(baseline.plain(0))
+    return isinstance(baseline, DeepBaseline)
 
 
 def fit_many(
-    baselines: Sequence[DeepBaseline],
+    baselines: Sequence[Baseline],
     data: Sequence[tuple[ArrayLike, ArrayLike | None]],
     *,
     on_epoch: ProgressCallback | None = None,
@@ -31,8 +43,8 @@ def fit_many(
     Parameters
     ----------
     baselines
-        What to fit, in place: of one class, equal but for `random_state`. Hybrids may have
-        detectors of their own.
+        What to fit, in place: of one class, equal but for `random_state`, and all train
+        networks. Hybrids may have detectors of their own.
     data
         ``(X, y)`` for each baseline.
     on_epoch
@@ -54,36 +66,46 @@ def fit_many(
             f"{len(data)} pairs."
         )
     first = baselines[0]
+    if not trains_networks(first):
+        raise ValueError(f"{type(first).__name__} trains no networks: fit one after the other.")
     if any(_options(other) != _options(first) for other in baselines):
         raise ValueError("fit_many needs baselines that are equal but for their random_state.")
     prepared = [own._prepared(X, y) for own, (X, y) in zip(baselines, data, strict=True)]
-    if isinstance(first, Hybrid):
-        hybrids = [own for own in baselines if isinstance(own, Hybrid)]
-        autoencoders = [
-            own._autoencoder(seed) for own, (_, _, seed) in zip(hybrids, prepared, strict=True)
-        ]
-        rows = [(X, with_gaps(labels)) for X, labels, _ in prepared]
+    _fit(baselines, prepared, on_epoch)
+    for own, (_, _, seed) in zip(baselines, prepared, strict=True):
+        own.seed_ = seed
+
+
+def _fit(
+    baselines: Sequence[Any], prepared: Sequence[_Prepared], on_epoch: ProgressCallback | None
+) -> None:
+    first, both = baselines[0], list(zip(baselines, prepared, strict=True))
+    rows = [(X, with_gaps(labels)) for X, labels, _ in prepared]
+    if isinstance(first, Unfair):
+        hybrids = [own.plain(seed) for own, (_, _, seed) in both]
+        fit_many(hybrids, rows, on_epoch=on_epoch)
+        for hybrid, (own, (X, labels, _)) in zip(hybrids, both, strict=True):
+            own._tune(hybrid, X, labels)
+    elif isinstance(first, Hybrid):
+        autoencoders = [own._autoencoder(seed) for own, (_, _, seed) in both]
         fit_many(autoencoders, rows, on_epoch=on_epoch)
-        for own, autoencoder, (X, labels, seed) in zip(
-            hybrids, autoencoders, prepared, strict=True
-        ):
+        for autoencoder, (own, (X, labels, seed)) in zip(autoencoders, both, strict=True):
             own._detect(autoencoder, X, labels, seed)
-            own.seed_ = seed
-        return
-    parts, problems, start = [], [], 0
-    for own, (X, labels, seed) in zip(baselines, prepared, strict=True):
-        parts.append(own._rows(X))
-        problem = own._problem(labels, seed)
-        problems.append(
-            replace(problem, normal=problem.normal + start, anomaly=problem.anomaly + start)
-        )
-        start += len(X)
-    fitted = first.fit_problems(torch.cat(parts), problems, on_epoch=on_epoch)
-    for own, members, (_, _, seed) in zip(baselines, fitted, prepared, strict=True):
-        own.fitted_, own.device_, own.seed_ = members, first.device_, seed
+    else:
+        parts, problems, start = [], [], 0
+        for own, (X, labels, seed) in both:
+            parts.append(own._rows(X))
+            problem = own._problem(labels, seed)
+            problems.append(
+                replace(problem, normal=problem.normal + start, anomaly=problem.anomaly + start)
+            )
+            start += len(X)
+        fitted = first.fit_problems(torch.cat(parts), problems, on_epoch=on_epoch)
+        for own, members in zip(baselines, fitted, strict=True):
+            own.fitted_, own.device_ = members, first.device_
 
 
-def _options(baseline: DeepBaseline) -> tuple[type, dict[str, Any]]:
+def _options(baseline: Baseline) -> tuple[type, dict[str, Any]]:
     """Return what must be equal for two baselines to be one stack."""
     options = baseline.get_params(deep=False)
     for name in ("random_state", "detector"):

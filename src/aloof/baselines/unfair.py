@@ -97,10 +97,24 @@ def fit_unfairly(
             f"There is no unfair tuning of {name!r}, only of {', '.join(UNFAIR_GRIDS)}."
         )
     baseline = BASELINES[name]().set_params(**parameters)
+    if isinstance(baseline, Hybrid):
+        baseline.fit(X, y)
+    return _tuned(name, baseline, X, y, X_peeked, y_peeked)
+
+
+def _tuned(
+    name: str,
+    baseline: Baseline,
+    X: NDArray[np.float64],
+    y: ArrayLike,
+    X_peeked: NDArray[np.float64],
+    y_peeked: NDArray[np.int64],
+) -> Baseline:
+    """Return a baseline with the best numbers; a hybrid is fitted already."""
     shallow = baseline
     if isinstance(baseline, Hybrid):
-        # One autoencoder for all settings: they do not change it.
-        codes = baseline.fit(X, y).detectors_
+        # One autoencoder for all numbers: they do not change it.
+        codes = baseline.detectors_
         (shallow,), (X,), (X_peeked,) = (
             codes.detectors,
             codes.features(X),
@@ -143,12 +157,24 @@ class Unfair(Baseline):
         self._peeked = X_test[rows], y_test[rows]
         return self
 
+    def plain(self, seed: int) -> Baseline:
+        """Return the unfitted baseline that is tuned."""
+        options = {**(self.parameters or {}), "random_state": seed}
+        return BASELINES[self.name]().set_params(**options)  # type: ignore[no-any-return]
+
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
+        baseline = self.plain(seed)
+        if isinstance(baseline, Hybrid):
+            baseline.fit(X, with_gaps(labels))
+        self._tune(baseline, X, labels)
+
+    def _tune(
+        self, baseline: Baseline, X: NDArray[np.float64], labels: NDArray[np.int64]
+    ) -> None:
+        """Take a baseline, a hybrid as it was fitted, with the best numbers."""
         if not hasattr(self, "_peeked"):
             raise ValueError("An unfair baseline needs rows of the test set: call peek first.")
-        y = with_gaps(labels)
-        options = {**(self.parameters or {}), "random_state": seed}
-        self.baseline_ = fit_unfairly(self.name, X, y, *self._peeked, **options)
+        self.baseline_ = _tuned(self.name, baseline, X, with_gaps(labels), *self._peeked)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.floating]:
         return self.baseline_.anomaly_score(X)

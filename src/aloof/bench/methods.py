@@ -71,8 +71,9 @@ def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any
 
 
 def has_device(estimator: Any) -> bool:
-    """Return whether an estimator can be told where to train."""
-    return "device" in estimator.get_params(deep=False)
+    """Return whether an estimator, or what it tunes, can be told where to train."""
+    parameters = estimator.get_params(deep=False)
+    return "device" in parameters or "device" in (parameters.get("parameters") or {})
 
 
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from aloof import baselines
+from aloof.baselines import fit_many as fit_baselines
+from aloof.baselines import trains_networks
 from aloof.bench.provenance import device_of
 from aloof.bench.study import Outcome, Tell, epochs
 from aloof.estimators import Detector, fit_many
@@ -46,7 +47,7 @@ class Trial:
 
 def stacks(detector: Any) -> bool:
     """Return whether fits of a detector to several splits are one computation."""
-    return isinstance(detector, Detector) or baselines.trains_networks(detector)
+    return isinstance(detector, Detector) or trains_networks(detector)
 
 
 def measure(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
@@ -84,7 +85,7 @@ def _run(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
     if isinstance(detectors[0], Detector):
         fit_many(detectors, data, on_epoch=epochs(tell))
     elif stacks(detectors[0]):
-        baselines.fit_many(detectors, data, on_epoch=epochs(tell))
+        fit_baselines(detectors, data, on_epoch=epochs(tell))
     else:
         for detector, (X, y) in zip(detectors, data, strict=True):
             detector.fit(X, y)

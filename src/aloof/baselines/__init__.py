@@ -14,11 +14,14 @@ problems as one stack with ``fit_problems``; see `DeepBaseline`.
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
+from aloof.baselines.dsebm import DSEBM
 from aloof.baselines.hybrid import CodeDetectors, Hybrid
+from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
@@ -34,6 +37,8 @@ from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, p
 
 __all__ = [
     "BASELINES",
+    "DAGMM",
+    "DSEBM",
     "ECOD",
     "KDE",
     "KNN",
@@ -53,6 +58,7 @@ __all__ = [
     "Fitted",
     "GradientBoosting",
     "Hybrid",
+    "InclusiveNRF",
     "IsolationForest",
     "LearningMembers",
     "Members",

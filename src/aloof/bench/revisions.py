@@ -21,6 +21,9 @@ REVISIONS: Mapping[str, int] = {
     "devnet": 2,
     "ss-dgm": 2,
     "classifier": 2,
+    "dsebm": 1,
+    "dagmm": 1,
+    "inclusive-nrf": 1,
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that

@@ -174,7 +174,16 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("deep-sad", {"eta": "x", "pretrain_epochs": "x", "hidden": 8, "max_epochs": None}),
         ("deep-svdd", {"nu": "x", "objective": 3, "images": "x", "pretrain_weight_decay": "x"}),
         ("ss-dgm", {"anomaly_share": "x", "classifier_weight": None, "pretrain_epochs": 0.5}),
-        ("ssad", {"nu": None, "kappa": "x", "max_rows": "x", "kernel_gamma": "auto"}),
+        (
+            "ssad",
+            {
+                "nu": "x",
+                "normal_limit": 0,
+                "kappa": "x",
+                "max_rows": "x",
+                "kernel_gamma": "auto",
+            },
+        ),
         ("oc-svm", {"nu": "x", "kernel_gamma": 0.0}),
         ("kde", {"bandwidths": (1.0, "x"), "max_search_rows": 4}),
         ("iforest", {"n_trees": "x", "n_rows_per_tree": 0}),

@@ -31,6 +31,7 @@ from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
+from aloof.baselines.stacked import fit_many, trains_networks
 from aloof.baselines.trees import GradientBoosting, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
@@ -64,6 +65,8 @@ __all__ = [
     "OneClassSVM",
     "RandomForest",
     "Unfair",
+    "fit_many",
     "fit_unfairly",
     "peeked_rows",
+    "trains_networks",
 ]

@@ -78,12 +78,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         -------
         The fitted baseline.
         """
-        self._check_parameters()
-        X = self._validate(X, reset=True)
-        labels = read_labels(y, len(X))
-        normal_rows(labels)
-        self._check_labels(labels)
-        seed = seed_of(self.random_state)
+        X, labels, seed = self._prepared(X, y)
         self._fit(X, labels, seed)
         self.seed_ = seed
         return self
@@ -109,6 +104,17 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "seed_")
 
+    def _prepared(
+        self, X: ArrayLike, y: ArrayLike | None
+    ) -> tuple[NDArray[Any], NDArray[np.int64], int]:
+        """Check parameters and data; return rows, labels and the seed to use."""
+        self._check_parameters()
+        rows = self._validate(X, reset=True)
+        labels = read_labels(y, len(rows))
+        normal_rows(labels)
+        self._check_labels(labels)
+        return rows, labels, seed_of(self.random_state)
+
     def _check_parameters(self) -> None:
         check_parameters(type(self).__name__, self.get_params(deep=False), self._own_checks())
 
@@ -133,7 +139,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
                 f"{name} was given no labelled anomaly (no 1 in y): it is trained as "
                 f"{self.without_labels}.",
                 LabelWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from aloof.networks.mlp import Linear, PosteriorHead
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import PosteriorHead
 
 __all__ = ["BEGIN", "END", "PADDING", "UNKNOWN", "SentenceDecoder", "SentenceEncoder"]
 

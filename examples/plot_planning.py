@@ -30,7 +30,7 @@ from aloof.planning import (
     default_objective,
     make_trajectories,
     mirrored,
-    train_generator,
+    train_generators,
 )
 from aloof.report import save_figure
 
@@ -42,7 +42,7 @@ def draw(path: Path, *, n_train: int = 400, max_epochs: int = 12) -> dict[str, f
     config = replace(default_config(max_epochs), batch_size=128, anomaly_batch_size=32)
     states, shares = {}, {}
     for title, method in (("VAE", "vae"), ("DP-VAE", "dp")):
-        model = train_generator(
+        [model] = train_generators(
             known,
             default_objective(method),  # type: ignore[arg-type]
             config=config,

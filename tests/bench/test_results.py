@@ -27,7 +27,7 @@ real_data = pytest.mark.skipif(
 
 
 def planning() -> Study[Any]:
-    path = ROOT / "experiments" / "planning-small.toml"
+    path = ROOT / "experiments" / "planning.toml"
     return make_planning(specify(PlanningSpecification, file=path))
 
 

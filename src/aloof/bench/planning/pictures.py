@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from aloof.bench.pictures import make_figure, tidy
 from aloof.bench.planning.specification import UNIFORM, PlanningSpecification
 from aloof.bench.planning.tables import by_world, plans_with
-from aloof.planning import Trajectories, collides, estimate_mean
+from aloof.planning import Trajectories, collides
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,15 +68,19 @@ def planning_curves(
 ) -> Figure:
     """Draw success against the number of states and against time, and path cost.
 
-    There is a row for each setting, and a band of 95 % confidence over worlds.
+    There is a row for each setting that was run. Intervals are in the tables: here they would
+    hide each other.
     """
-    n_rows = len(spec.setting)
-    figure = make_figure(13, 3.8 * n_rows)
-    axes = figure.subplots(n_rows, 3, squeeze=False)
-    for row, setting in zip(axes, spec.setting, strict=True):
+    run = [s for s in spec.setting if any(r["setting"] == s for r in records)] or [""]
+    figure = make_figure(12, 3.2 * len(run))
+    axes = figure.subplots(len(run), 3, squeeze=False)
+    for row, setting in zip(axes, run, strict=True):
         own = [r for r in records if r["setting"] in ("", setting)]
         _draw_setting(spec, own, row)
-        row[0].set_title(f"setting: {setting}", loc="left", fontsize=10)
+        if setting:
+            row[0].set_title(f"setting: {setting}", loc="left", fontsize=10)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", frameon=False, handlelength=3)
     return figure
 
 
@@ -90,7 +94,7 @@ def _draw_setting(
         if not own:
             continue
         found = [_of_plans(own, count, "found") for count in spec.counts]
-        success = [estimate_mean(100 * np.array(values)) for values in found]
+        share = [100 * float(np.mean(values)) for values in found]
         cost = [np.mean(_of_plans(own, count, "cost") or np.nan) for count in spec.counts]
         seconds = [np.mean(_of_plans(own, count, "seconds")) for count in spec.counts]
         plain = sampler.method == UNIFORM
@@ -100,15 +104,7 @@ def _draw_setting(
             "marker": "o",
             "ms": 4,
         }
-        share = [estimate.value for estimate in success]
         by_count.plot(spec.counts, share, label=sampler.label, **style)
-        by_count.fill_between(
-            spec.counts,
-            [estimate.low for estimate in success],
-            [estimate.high for estimate in success],
-            color=style["c"],
-            alpha=0.07,
-        )
         by_time.plot([1e3 * float(value) for value in seconds], share, **style)
         by_cost.plot(spec.counts, cost, **style)
     for axis in (by_count, by_cost):
@@ -117,13 +113,13 @@ def _draw_setting(
         axis.minorticks_off()
         axis.set_xlabel("states")
     by_time.set_xscale("log")
+    by_time.xaxis.set_major_formatter("{x:g}")
     by_time.set_xlabel("time (ms)")
     for axis in axes:
         tidy(axis)
     by_count.set_ylabel("worlds with a path (%)")
     by_time.set_ylabel("worlds with a path (%)")
     by_cost.set_ylabel("path cost (optimal = 1)")
-    by_count.legend(frameon=False, fontsize=8)
 
 
 def _of_plans(records: Sequence[Mapping[str, Any]], count: int, name: str) -> list[float]:

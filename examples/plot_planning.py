@@ -60,7 +60,7 @@ def draw(path: Path, *, n_train: int = 400, max_epochs: int = 12) -> dict[str, f
             f"{title}: {100 * shares[title]:.1f} % of the states in collision, "
             f"{100 * np.mean(covered):.1f} % of the optimal path covered"
         )
-        states[title] = drawn[:3]
+        states[f"{title}, screened"] = drawn[:3]
     shown = replace(unseen, worlds=unseen.worlds[:3], states=unseen.states[:3])
     save_figure(planning_figure(shown, states), path)
     return shares

@@ -59,7 +59,14 @@ def planning_figure(
             axis.set_xlabel(f"{100 * hit.mean():.0f} % in collision", fontsize=9)
         axes[0, column].set_title(title, fontsize=10)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=5 if n_columns > 2 else 3,
+        frameon=False,
+        fontsize=9,
+    )
     return figure
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from shutil import rmtree
 from statistics import mean, stdev
 from typing import Any
 
@@ -172,6 +173,19 @@ def test_from_start_to_end_and_again(
         for text in (records.splitlines(), again.stdout.splitlines())
     )
     assert before == after
+
+
+def test_a_picture_stays_when_the_networks_are_gone(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    more = ("--seeds", 1, "--setting", "ours", "--worlds", 1, "--methods", "vae")
+    assert run(experiment, out, *more).exit_code == 0
+    rmtree(out / "models")
+    (out / "states-ours.png").write_bytes(b"as it was")
+    monkeypatch.setattr("aloof.bench.planning.systems.train_generators", None)  # not again
+    assert run(experiment, out, *more).exit_code == 0
+    assert (out / "states-ours.png").read_bytes() == b"as it was"
 
 
 def test_records_from_before_there_were_settings_are_ours() -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from aloof.bench.identity import Identity
+from aloof.bench.methods import title_of
 from aloof.bench.planning.pictures import planning_curves, planning_figure
 from aloof.bench.planning.specification import (
     KINDS,
@@ -18,7 +19,13 @@ from aloof.bench.planning.specification import (
     PlanningSpecification,
     Sampler,
 )
-from aloof.bench.planning.systems import configuration, load_models, load_worlds, measure
+from aloof.bench.planning.systems import (
+    configuration,
+    load_models,
+    load_worlds,
+    measure,
+    model_folder,
+)
 from aloof.bench.planning.tables import csv_lines, planning_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
@@ -143,28 +150,30 @@ class PlanningStudy(Study[PlanningCase]):
         save_figure(planning_curves(self.spec, self._whole(records)), folder / "curves.png")
 
     def draw_states(self, where: Where) -> None:
-        """Draw the paper's figure for each setting: states of the VAE and of DP-VAE."""
+        """Draw the paper's figure for each setting: states of the VAE and of DP-VAE.
+
+        A picture is left as it is where the folder does not hold the networks any more.
+        """
         methods = [method for method in self.spec.methods if method in ("vae", "dp")]
-        samplers = [Sampler(method, *kind) for kind in KINDS.values() for method in methods]
-        if not samplers:
-            return
         test = load_worlds(self.spec, where, _silent, test=True)
         first: Trajectories = replace(
             test, worlds=test.worlds[:_SHOWN], states=test.states[:_SHOWN]
         )
         for setting in self.spec.setting:
+            folders = [model_folder(self.spec, setting, m, 0, where) for m in methods]
+            if not folders or not all(folder.is_dir() for folder in folders):
+                continue
             models = {
                 method: load_models(self.spec, setting, method, [0], where, _silent)[0]
                 for method in methods
             }
             states = {
-                sampler.label: [
-                    models[sampler.method].draw(
-                        world, self.spec.n_states, noise=sampler.noise, screen=sampler.screen
-                    )
+                f"{title_of(method)}, {kind}": [
+                    models[method].draw(world, self.spec.n_states, noise=noise, screen=screen)
                     for world in first.worlds
                 ]
-                for sampler in samplers
+                for kind, (noise, screen) in KINDS.items()
+                for method in methods
             }
             path = where.folder / f"states-{setting}.png"
             save_figure(planning_figure(first, states), path)

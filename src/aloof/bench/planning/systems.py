@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from aloof.planning import (
 )
 from aloof.training import discard_checkpoints
 
-__all__ = ["configuration", "load_models", "load_worlds", "measure"]
+__all__ = ["configuration", "load_models", "load_worlds", "measure", "model_folder"]
 
 # Of worlds: those of the test are never trained on. Those of seeds 2 and 3 were looked at when
 # settings were chosen.
@@ -88,9 +89,7 @@ def load_models(
     tell: Tell,
 ) -> dict[int, StateGenerator]:
     """Return the trained networks of a method; those the folder holds are not trained again."""
-    paths = {
-        seed: where.folder / "models" / _name(spec, setting, method, seed) for seed in seeds
-    }
+    paths = {seed: model_folder(spec, setting, method, seed, where) for seed in seeds}
     device = str(where.device)
     models = {
         seed: StateGenerator.load(path, device=device)
@@ -126,12 +125,15 @@ def load_models(
     return models
 
 
-def _name(spec: PlanningSpecification, setting: str, method: str, seed: int) -> str:
-    """Return the name of a model's folder: what was trained, and a digest of how."""
+def model_folder(
+    spec: PlanningSpecification, setting: str, method: str, seed: int, where: Where
+) -> Path:
+    """Return where a trained network is kept: what it is, and a digest of how it is made."""
     own = {"size": spec.size, "n_walls": spec.n_walls, "seed": seed}
     identity = Identity({**own, **_model(spec, setting, method)}, revision=revision(method))
     text = json.dumps(identity.record, sort_keys=True)
-    return f"{method}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return where.folder / "models" / f"{method}-{digest}"
 
 
 def measure(

@@ -220,7 +220,9 @@ def _by_seed(
 
 
 def _percent(estimate: Estimate) -> str:
-    value, low, high = (100 * v for v in (estimate.value, estimate.low, estimate.high))
+    """Return a share in percent; its interval ends where shares do."""
+    low, high = max(0.0, estimate.low), min(1.0, estimate.high)
+    value, low, high = (100 * v for v in (estimate.value, low, high))
     return _number(Estimate(value, low, high, estimate.n), ".1f")
 
 

@@ -195,7 +195,7 @@ def test_records_from_before_there_were_settings_are_ours() -> None:
 
 
 def test_the_paper_setting_is_what_the_paper_says() -> None:
-    recipe = PlanningSpecification(setting="paper", size=10).recipe("paper", "dp")
+    recipe = PlanningSpecification(setting="paper", size=10, n_walls=1).recipe("paper", "dp")
     networks, objective = recipe.networks, recipe.objective
     assert (networks.hidden, networks.latent_dim) == ((512, 512), 256)
     assert (networks.dropout, networks.filters) == (0.5, ())
@@ -250,6 +250,9 @@ def test_mistakes_are_one_line(
         ({"warmup_epochs": -1}, "warmup_epochs must be at least 0"),
         ({"hidden": [0]}, "must be at least 1"),
         ({"lr_schedule": "linear"}, "lr_schedule must be"),
+        ({"size": 4}, "size must be at least 8"),
+        ({"n_walls": 9}, "n_walls must be 1 to 2"),
+        ({"warmup_epochs": 6}, "warmup_epochs must be less than max_epochs, 6"),
     ],
 )
 def test_numbers_that_cannot_be(options: dict[str, Any], words: str) -> None:

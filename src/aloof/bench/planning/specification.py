@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from aloof.bench.methods import title_of
 from aloof.bench.planning.settings import PLANNING_SETTINGS, Recipe
@@ -21,6 +21,8 @@ from aloof.bench.specification import (
     known,
     several,
 )
+from aloof.exceptions import PlanningError
+from aloof.planning import make_worlds
 from aloof.vae import METHODS, LearningRateSchedule
 
 __all__ = ["KINDS", "UNIFORM", "PlanningSpecification", "Sampler"]
@@ -134,6 +136,21 @@ class PlanningSpecification(Specification):
     learned: _Part = 0.5
     accept: _Part = 0.95
     n_states: Count = 128
+
+    @model_validator(mode="after")
+    def _check(self) -> PlanningSpecification:
+        try:
+            make_worlds(0, size=self.size, n_walls=self.n_walls)
+        except PlanningError as error:
+            raise ValueError(str(error)) from error
+        for setting in self.setting:
+            training = self.recipe(setting, "vae").training
+            if training.warmup_epochs >= training.max_epochs:
+                raise ValueError(
+                    f"warmup_epochs must be less than max_epochs, {training.max_epochs} in the "
+                    f"setting {setting!r}; got {training.warmup_epochs}."
+                )
+        return self
 
     @property
     def samplers(self) -> tuple[Sampler, ...]:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
@@ -46,6 +48,8 @@ BASELINES: dict[str, Callable[..., Baseline]] = {
     "autoencoder": Autoencoder,
     "deep-svdd": DeepSVDD,
     "deep-svdd-soft": partial(DeepSVDD, objective="soft-boundary"),
+    "adgan": ADGAN,
+    "dadgt": DADGT,
     "ssad": SSAD,
     "ssad-hybrid": _hybrid(SSAD),
     "ss-dgm": SSDGM,

@@ -21,6 +21,8 @@ REVISIONS: Mapping[str, int] = {
     "devnet": 2,
     "ss-dgm": 2,
     "classifier": 2,
+    "adgan": 1,
+    "dadgt": 1,
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that

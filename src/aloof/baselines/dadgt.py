@@ -168,7 +168,8 @@ class DADGT(DeepBaseline):
     Notes
     -----
     The other parameters are those of `DeepBaseline`, but for `images`: the network is the
-    method's own. The rate does not fall. Optimiser, weight decay and batches are the authors'.
+    method's own. Optimiser, weight decay and batches are the authors'; the rate does not fall.
+    They report a mean AUROC of 86.0 on CIFAR-10, 93.5 on Fashion-MNIST and 88.8 on CatsVsDogs.
 
     What differs: a pass draws its pairs of image and transformation at random from all there
     are, where the authors go through all of them in turn. Images of 28 pixels stay as they are,
@@ -182,6 +183,7 @@ class DADGT(DeepBaseline):
     """
 
     max_epochs: int = 3 * N_TRANSFORMATIONS
+    milestones: tuple[int, ...] | None = ()
     weight_decay: float = 5e-4
     depth: int | None = None
     widen: int | None = None
@@ -226,7 +228,7 @@ class DADGT(DeepBaseline):
         ]
 
     def _schedule(self, **changes: Any) -> Schedule:
-        return replace(super()._schedule(**changes), milestones=(), engine="loop")
+        return replace(super()._schedule(**changes), engine="loop")
 
 
 def _check_shape(shape: Sequence[int]) -> None:

@@ -19,10 +19,13 @@ LEARNERS = [
     "autoencoder",
     "classifier",
     "dadgt",
+    "dagmm",
     "deep-sad",
     "deep-svdd",
     "deep-svdd-soft",
     "devnet",
+    "dsebm",
+    "inclusive-nrf",
     "ss-dgm",
 ]
 REQUIRED = ["classifier", "devnet", "ss-dgm"]
@@ -111,7 +114,8 @@ def test_engines_agree(monkeypatch, fit_problems, rows, name):
     for engine in ("loop", "stacked"):
         monkeypatch.setattr(Stack, "_choose", lambda self, example, own=engine: own)
         (found[engine],) = fit_problems(name, exact, [rows.problem((0, 1))])
-        assert found[engine].members.stacks["encoder"].engine == engine
+        stacks = found[engine].members.stacks.values()
+        assert {stack.engine for stack in stacks} == {engine}
     one, other = (found[engine].score(exact.X[:20]) for engine in ("loop", "stacked"))
     np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(

@@ -12,6 +12,7 @@ import pytest
 
 from aloof.bench import Identity, Study, specify, stored
 from aloof.bench.images import ImageCase, ImageSpecification
+from aloof.bench.images.specification import with_setting
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import image_grids
 from aloof.bench.odds import OddsSpecification, make_odds
@@ -66,7 +67,8 @@ def test_tables_are_made_again_from_the_records(
 
 
 def image_case(record: Any) -> ImageCase:
-    return ImageCase(**{field.name: record[field.name] for field in fields(ImageCase)})
+    whole = with_setting(record)
+    return ImageCase(**{field.name: whole[field.name] for field in fields(ImageCase)})
 
 
 @pytest.mark.parametrize(

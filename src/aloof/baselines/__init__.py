@@ -16,11 +16,14 @@ from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
 from aloof.baselines.dadgt import DADGT
+from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
+from aloof.baselines.dsebm import DSEBM
 from aloof.baselines.hybrid import CodeDetectors, Hybrid
+from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
@@ -37,6 +40,8 @@ __all__ = [
     "ADGAN",
     "BASELINES",
     "DADGT",
+    "DAGMM",
+    "DSEBM",
     "ECOD",
     "KDE",
     "KNN",
@@ -56,6 +61,7 @@ __all__ = [
     "Fitted",
     "GradientBoosting",
     "Hybrid",
+    "InclusiveNRF",
     "IsolationForest",
     "LearningMembers",
     "Members",

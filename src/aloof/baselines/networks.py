@@ -7,7 +7,7 @@ VAEs that they are compared with.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -19,11 +19,13 @@ from aloof.networks import (
     Architecture,
     ConvDecoder,
     ConvEncoder,
+    FoldedDecoder,
     Linear,
     MLPDecoder,
     MLPEncoder,
 )
 from aloof.networks.dense import Dense
+from aloof.suggestion import did_you_mean
 
 __all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
 
@@ -167,18 +169,29 @@ class _TableNetworks(Networks):
         )
 
 
+_DECODERS: Mapping[str, Callable[..., nn.Module]] = {
+    "mirror": ConvDecoder,
+    "folded": FoldedDecoder,
+}
+
+
 class _ImageNetworks(Networks):
     def __init__(self, shape: tuple[int, ...], options: Mapping[str, Any]) -> None:
         others = dict(options)
         self.shape = shape
         self.size = others.pop("latent_dim", 32)
+        decoder = others.pop("decoder", "mirror")
+        if decoder not in _DECODERS:
+            close = did_you_mean(decoder, _DECODERS)
+            raise ValueError(f"There is no decoder {decoder!r}{close}")
+        self._decoder = _DECODERS[decoder]
         self._options = others
 
     def encoder(self) -> nn.Module:
         return CodeEncoder(self.shape, self.size, **self._options)
 
     def decoder(self) -> nn.Module:
-        return ConvDecoder(self.shape, self.size, **self._options)
+        return self._decoder(self.shape, self.size, **self._options)
 
     def classifier(self, *, normalise: bool = True) -> nn.Module:
         # The code is one more hidden layer.
@@ -188,7 +201,7 @@ class _ImageNetworks(Networks):
     def vae(self) -> Architecture:
         return Architecture(
             partial(ConvEncoder, self.shape, self.size, **self._options),
-            partial(ConvDecoder, self.shape, self.size, **self._options),
+            partial(self._decoder, self.shape, self.size, **self._options),
             self.size,
         )
 
@@ -205,8 +218,10 @@ def networks_for(
     hidden
         For rows of numbers: widths of the layers, the last one is the size of the code.
     images
-        For images: options of `aloof.networks.ConvEncoder` and ``latent_dim``; what is missing
-        is the encoder's default, and 32. None: all of it.
+        For images: options of `aloof.networks.ConvEncoder`, ``latent_dim``, and ``decoder``,
+        which is ``mirror`` (`aloof.networks.ConvDecoder`) or ``folded``
+        (`aloof.networks.FoldedDecoder`); what is missing is the encoder's default, 32 and
+        ``mirror``. None: all of it.
     """
     if len(shape) == 1:
         return _TableNetworks(tuple(shape), tuple(hidden))

@@ -23,6 +23,9 @@ REVISIONS: Mapping[str, int] = {
     "classifier": 2,
     "adgan": 1,
     "dadgt": 1,
+    "dsebm": 1,
+    "dagmm": 1,
+    "inclusive-nrf": 1,
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that

@@ -25,7 +25,7 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import ConvDecoder, ConvEncoder, default_filters
+from aloof.networks.conv import ConvDecoder, ConvEncoder, FoldedDecoder, default_filters
 from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
@@ -52,6 +52,7 @@ __all__ = [
     "ConditionalMLPEncoder",
     "ConvDecoder",
     "ConvEncoder",
+    "FoldedDecoder",
     "Linear",
     "MLPDecoder",
     "MLPEncoder",

@@ -11,7 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from aloof.baselines import BASELINES, Baseline, CodeDetectors, DeepBaseline, Fitted
-from aloof.bench.images.settings import PAPER_NETWORKS, ImageSetting, image_architecture
+from aloof.bench.images.settings import (
+    LENETS,
+    PAPER_NETWORKS,
+    ImageSetting,
+    image_architecture,
+)
 from aloof.bench.images.specification import (
     IMAGE_VARIANTS,
     SHALLOW_METHODS,
@@ -20,6 +25,7 @@ from aloof.bench.images.specification import (
     deep_peers,
 )
 from aloof.bench.images.splits import ImageSplit
+from aloof.bench.specification import Setting
 from aloof.datasets import ImageDataset
 from aloof.labels import ANOMALY, NORMAL
 from aloof.problem import Problem
@@ -53,12 +59,14 @@ def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
         if case.method in SHALLOW_METHODS or case.method.endswith("-hybrid"):
             found["detector"] = _detector(case)
         if case.method not in SHALLOW_METHODS:  # the precision follows the device
-            own = _deep(spec, family(case.method))
+            own = _deep(spec, family(case.method), case.setting)
             found["baseline"] = own.set_params(precision=None)
         return found
     setting = _setting(spec, case)
     training = asdict(setting.config(**IMAGE_VARIANTS[case.variant]))
     del training["precision"]  # follows the device
+    if not training["milestones"]:  # records from before there were any lack them
+        del training["milestones"]
     return {
         "network": PAPER_NETWORKS[spec.dataset],
         "members": spec.members,
@@ -68,7 +76,8 @@ def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
 
 
 def _setting(spec: ImageSpecification, case: ImageCase) -> ImageSetting:
-    return spec.setting(cast(Method, case.method), polluted=case.gamma_p > 0)
+    setting = cast(Setting, case.setting)
+    return spec.numbers_of(cast(Method, case.method), setting, polluted=case.gamma_p > 0)
 
 
 def fit_cases(
@@ -79,8 +88,8 @@ def fit_cases(
     device: torch.device,
     on_epoch: ProgressCallback | None,
 ) -> list[ImageScores]:
-    """Fit cases of one family, and return a function for each that scores images."""
-    name = family(cases[0].method)
+    """Fit cases of one family and setting; return a function for each that scores images."""
+    name, setting = family(cases[0].method), cases[0].setting
     if name == "ours":
         return _fit_ours(spec, cases, splits, data, device, on_epoch)
     if name in SHALLOW_METHODS:
@@ -90,7 +99,9 @@ def fit_cases(
         Problem(normal=split.normal, anomaly=split.anomaly, seeds=_seeds(case, spec.members))
         for case, split in zip(cases, splits, strict=True)
     ]
-    baseline = _deep(spec, name).set_params(device=str(device), precision=_precision(device))
+    baseline = _deep(spec, name, setting).set_params(
+        device=str(device), precision=_precision(device)
+    )
     fitted = baseline.fit_problems(torch.from_numpy(data.train), problems, on_epoch=on_epoch)
     return [
         _hybrid(case, split, data, own) if case.method.endswith("-hybrid") else own.score
@@ -98,8 +109,9 @@ def fit_cases(
     ]
 
 
-# What Ruff et al. published, and for SS-DGM what we took beside it.
-_PUBLISHED: Mapping[str, Mapping[str, float]] = {
+# What Ruff et al. published, and for SS-DGM what we took beside it. In our setting the rate is
+# a tenth after two thirds of the epochs.
+_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "cae": {"learning_rate": 1e-4, "weight_decay": 5e-4},
     "deep-svdd": {"learning_rate": 1e-4, "weight_decay": 5e-7},
     "deep-sad": {"learning_rate": 1e-4, "weight_decay": 5e-7},
@@ -108,16 +120,36 @@ _PUBLISHED: Mapping[str, Mapping[str, float]] = {
 }
 
 
-def _deep(spec: ImageSpecification, name: str) -> DeepBaseline:
+def _deep(spec: ImageSpecification, name: str, setting: str) -> DeepBaseline:
     """Return the deep peer of a family."""
     called = name.removesuffix("-ill")
-    peer = BASELINES[deep_peers()[called]](images=PAPER_NETWORKS[spec.dataset])
-    peer.set_params(
-        n_members=spec.members, max_epochs=spec.baseline_epochs, **_PUBLISHED.get(called, {})
-    )
-    if "pretrain_epochs" in peer.get_params(deep=False):
-        peer.set_params(pretrain_epochs=spec.pretrain_epochs(name))
-    return cast(DeepBaseline, peer)
+    peer = cast(DeepBaseline, BASELINES[deep_peers()[called]]())
+    peer.set_params(n_members=spec.members, **_PUBLISHED.get(called, {}))
+    if not peer.own_image_networks:
+        networks = LENETS if setting == "paper" else PAPER_NETWORKS
+        peer.set_params(images=networks[spec.dataset])
+    known = peer.get_params(deep=False)
+    if setting == "ours" or called in _PUBLISHED:
+        peer.set_params(max_epochs=spec.baseline_epochs)
+        if "pretrain_epochs" in known:
+            peer.set_params(pretrain_epochs=spec.pretrain_epochs(name))
+    if setting == "paper" and called in _PUBLISHED:
+        peer.set_params(**_schedule(spec, called, known))
+    return peer
+
+
+def _schedule(
+    spec: ImageSpecification, called: str, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the steps of the rate that Ruff et al. published: a tenth from epoch 50 on.
+
+    Of 150, that is: the share stays where there are other epochs. Their autoencoders, which
+    have no biases either, keep the rate.
+    """
+    if called == "cae":
+        return {"milestones": (), "bias": False}
+    found: dict[str, Any] = {"milestones": (max(1, round(spec.baseline_epochs / 3)),)}
+    return found | ({"pretrain_milestones": ()} if "pretrain_milestones" in known else {})
 
 
 def _detector(case: ImageCase) -> Baseline:

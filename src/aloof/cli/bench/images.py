@@ -44,13 +44,20 @@ def images(
             "with -hybrid. Default: vae,mml,dp."
         ),
     ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            help="ours, paper or both with a comma between: whose numbers and networks. "
+            "Default: ours."
+        ),
+    ] = None,
     problems: Annotated[
         int | None,
         typer.Option(help="10: each class with one other; 90: all pairs. Default: 10."),
     ] = None,
     members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Of our methods. Default: what suits the image set.")
+        int | None, typer.Option(help="Of our methods. Default: those of the setting.")
     ] = None,
     baseline_epochs: Annotated[
         int | None, typer.Option(help="Of deep baselines. Default: 150, twice.")
@@ -81,6 +88,7 @@ def images(
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),
         "methods": names("methods", methods),
+        "setting": names("setting", setting),
         "problems": problems,
         "members": members,
         "max_epochs": epochs,

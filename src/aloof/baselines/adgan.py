@@ -28,25 +28,20 @@ _SEARCH_BETAS = (0.5, 0.999)
 _NUMBERS = 8  # that a search holds for each parameter: itself, gradients, moments, and copies
 
 
-def gradient_penalty(critic: Stack, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what a critic says of rows, and how far it is from a slope of one there.
+def gradient_penalty(critic: Stack, x: Tensor) -> Tensor:
+    """Return the squared difference of a critic's slope from one, ``(members, n)``.
 
     Parameters
     ----------
     critic
         One number for each row. It must be possible to differentiate it twice.
     x
-        Rows ``(members, n, ...)``; they need no gradient.
-
-    Returns
-    -------
-    Outputs and squared differences, both ``(members, n)``.
+        Rows ``(members, n, ...)``; no gradient reaches them.
     """
     x = x.detach().requires_grad_()
-    output = critic(x, training=True).squeeze(-1)
-    (slope,) = torch.autograd.grad(output.sum(), x, create_graph=True)
+    (slope,) = torch.autograd.grad(critic(x, training=True).sum(), x, create_graph=True)
     norm = (slope.flatten(2).square().sum(-1) + 1e-12).sqrt()  # without a pole at zero
-    return output, (norm - 1.0).square()
+    return (norm - 1.0).square()
 
 
 @dataclass(frozen=True)
@@ -147,9 +142,8 @@ class AdversarialMembers(LearningMembers):
             )
             for seed in setup.seeds
         ]
-        # Our kernels can be differentiated once; vmap and the loop have torch's own.
-        looped = setup.device.type == "cpu" and len(generators.shape) == 3
-        engine: Engine = "loop" if looped else "vmap"
+        # Our kernels can be differentiated once; what vmap and the loop run is torch's own.
+        engine: Engine = "loop" if len(generators.shape) == 3 else "vmap"
         members = cls(
             {
                 "generator": setup.stack(made, [torch.zeros(2, size, dtype=setup.dtype)]),
@@ -174,7 +168,7 @@ class AdversarialMembers(LearningMembers):
         n = x.shape[1]
         said: Tensor = critic(torch.cat([x, given], 1), training=True).squeeze(-1)
         between = between.view(*between.shape, *[1] * (x.dim() - 2))
-        _, steepness = gradient_penalty(critic, between * x + (1.0 - between) * given)
+        steepness = gradient_penalty(critic, between * x + (1.0 - between) * given)
         loss = said[:, n:] - said[:, :n] + self.penalty * steepness
         praise: Tensor = critic(made, training=True, frozen=True).squeeze(-1)
         return loss - (praise - praise.detach())
@@ -289,7 +283,5 @@ class ADGAN(DeepBaseline):
         if self.images is not None or len(shape) == 1:
             return self.images or {}
         halvings = max(1, int(log2(min(shape[1:]) / 4)))
-        filters = (64, *(min(64 << i, 256) for i in range(1, halvings)))
-        if halvings > 3:
-            filters = (*[64] * (halvings - 2), 128, 256)
+        filters = (64,) * (halvings - 3) + (64, 128, 256)[:halvings]
         return {"filters": filters, "hidden": (), "kernel": 3, "slope": 0.0, "latent_dim": 256}

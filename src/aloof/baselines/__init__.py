@@ -11,9 +11,11 @@ see `Baseline`. Rows are standardised numbers or images. Deep ones train the mem
 problems as one stack with ``fit_problems``; see `DeepBaseline`.
 """
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
 from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
@@ -36,7 +38,9 @@ from aloof.baselines.trees import GradientBoosting, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
+    "ADGAN",
     "BASELINES",
+    "DADGT",
     "DAGMM",
     "DSEBM",
     "ECOD",

@@ -54,6 +54,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     random_state: int | np.random.RandomState | None = None
 
     label_use: ClassVar[LabelUse] = "none"
+    # Whether rows of numbers are refused.
+    images_only: ClassVar[bool] = False
     # What a method that can do without labels is then.
     without_labels: ClassVar[str] = ""
     # What must hold for the parameters that a class adds, beside what holds for those it has.

@@ -32,10 +32,14 @@ def title_of(method: str) -> str:
 
 
 def peers() -> Mapping[str, Callable[..., Any]]:
-    """Return the other systems: by name, ``factory(random_state=seed)``."""
+    """Return the other systems for tables: by name, ``factory(random_state=seed)``."""
     from aloof.baselines import BASELINES
 
-    return BASELINES
+    return {
+        name: factory
+        for name, factory in BASELINES.items()
+        if not getattr(factory(), "images_only", False)
+    }
 
 
 def unfair_peers() -> Mapping[str, Callable[..., Any]]:

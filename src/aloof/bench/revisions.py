@@ -21,6 +21,8 @@ REVISIONS: Mapping[str, int] = {
     "devnet": 2,
     "ss-dgm": 2,
     "classifier": 2,
+    "adgan": 1,
+    "dadgt": 1,
     "dsebm": 1,
     "dagmm": 1,
     "inclusive-nrf": 1,

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from aloof.baselines import BASELINES, Autoencoder
+from aloof.baselines import BASELINES, UNFAIR_GRIDS, Autoencoder, fit_unfairly
 from aloof.bench import Identity, run_study, specify, stored
 from aloof.bench.images import ImageCase, ImageSpecification, make_images, plan_chunks
 from aloof.bench.images.paper import image_paper_figure, image_paper_figures
 from aloof.bench.images.plot import plot_images
 from aloof.bench.images.settings import LENETS, PAPER_NETWORKS, image_setting
-from aloof.bench.images.specification import settings_of
+from aloof.bench.images.specification import deep_peers, settings_of
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.datasets import ImageDataset
@@ -107,6 +108,9 @@ def test_numbers_replace_those_of_a_setting_and_are_recorded() -> None:
         ({"numbers": {"alpha": float("nan")}}, r"numbers.alpha must be a finite number"),
         ({"numbers": {"milestones": [50, 50]}}, r"numbers.milestones must be epochs from 1"),
         ({"numbers": {"reduction": "summ"}}, "no reduction 'summ'; did you mean 'sum'"),
+        ({"max_rows": 1}, r"max_rows must be 'all' or a whole number from 2 on; got 1"),
+        ({"seed": -1}, r"seed must be 0 or above; got -1"),
+        ({"gamma_p": 1.5}, r"gamma_p must be a share, from 0 to below 1; got 1.5"),
         ({"numbers": {"beta": 1}}, r"numbers.beta is unknown; did you mean 'beta_kl'"),
         ({"numbers": {"warmup_epochs": 61}}, r"warmup_epochs must be at most max_epochs, 60"),
         (
@@ -132,7 +136,7 @@ def test_numbers_out_of_range_are_refused_by_name(options: Any, words: str) -> N
 
 def test_only_what_has_two_settings_is_run_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     class OwnNetworks(Autoencoder):
-        own_image_networks = True
+        checks: ClassVar[Any] = {"images": (lambda v: v is None, "None")}
 
     monkeypatch.setitem(BASELINES, "own", OwnNetworks)
     methods = ("vae", "dp", "deep-sad", "oc-svm", "kde-hybrid", "own")
@@ -303,3 +307,129 @@ def test_every_figure_of_the_paper_is_there_once() -> None:
 )
 def test_figures_of_the_paper(place: Any, figure: Any) -> None:
     assert image_paper_figure(*place) == figure
+
+
+def test_what_authors_published_for_a_data_set_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Published(Autoencoder):
+        published: ClassVar[Any] = {"mnist": {"images": {"filters": (3,)}, "max_epochs": 7}}
+
+    monkeypatch.setitem(BASELINES, "theirs", Published)
+    found = {}
+    for dataset in ("mnist", "cifar10"):
+        spec = ImageSpecification(
+            dataset=dataset, methods=("theirs",), setting=("ours", "paper"), gamma_l=(0.0,)
+        )
+        for case in spec.cases(10):
+            peer = configuration(spec, case)["baseline"]
+            found[dataset, case.setting] = peer.images, peer.max_epochs
+    assert found == {
+        ("mnist", "ours"): (PAPER_NETWORKS["mnist"], 150),
+        ("mnist", "paper"): ({"filters": (3,)}, 7),
+        ("cifar10", "ours"): (PAPER_NETWORKS["cifar10"], 150),
+        ("cifar10", "paper"): (None, Published().max_epochs),
+    }
+
+
+def test_peers_may_have_fewer_members(spots: ImageDataset) -> None:
+    options = {"methods": ["dp", "deep-sad"], "gamma_l": 0.1, "members": 2}
+    study = make_images(specify(ImageSpecification, {**options, "baseline_members": 1}), spots)
+    members = {
+        case.method: study.identity(case).record["config"].get("members")
+        or study.identity(case).record["config"]["baseline"]["n_members"]
+        for case in study.cases
+    }
+    assert members == {"dp": 2, "deep-sad": 1}
+
+
+def test_unfair_systems_look_at_a_tenth_of_the_test_set(
+    spots: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"kernel_gamma": (0.001, 0.05)}
+    for name in UNFAIR_GRIDS:
+        monkeypatch.setitem(UNFAIR_GRIDS, name, grid)
+    seen = []
+
+    def spy(name: str, X: Any, y: Any, X_peeked: Any, y_peeked: Any, **options: Any) -> Any:
+        seen.append((name, X.shape, len(y_peeked), int(y_peeked.sum()), options["max_rows"]))
+        return fit_unfairly(name, X, y, X_peeked, y_peeked, **options)
+
+    monkeypatch.setattr("aloof.bench.images.systems.fit_unfairly", spy)
+    methods = ["oc-svm-unfair", "ssad-hybrid-unfair", "oc-svm", "ssad-hybrid"]
+    options = {"methods": methods, "gamma_l": [0.0, 0.1], "members": 2, "baseline_epochs": 2}
+    study = make_images(specify(ImageSpecification, options), spots)
+    records = run_study(study, tmp_path, device="cpu")
+    assert Counter((r["method"], r["setting"]) for r in records) == {
+        ("oc-svm-unfair", ""): 3,
+        ("oc-svm", ""): 3,
+        ("ssad-hybrid-unfair", "ours"): 3,
+        ("ssad-hybrid", "ours"): 3,
+    }
+    # 24 normal images, three labelled anomalies; three of thirty test images, two anomalies.
+    assert Counter(seen) == {
+        ("oc-svm", (24, 1, 28, 28), 3, 2, None): 3,
+        ("ssad", (27, 32), 3, 2, None): 3,
+    }
+    assert {r["method"]: r["members"] for r in records} == {
+        "oc-svm-unfair": 1,
+        "oc-svm": 1,
+        "ssad-hybrid-unfair": 1,
+        "ssad-hybrid": 2,
+    }
+    by_method = {r["method"]: r["config"] for r in records}
+    assert by_method["oc-svm-unfair"]["grid"] == {"kernel_gamma": [0.001, 0.05]}
+    assert by_method["oc-svm-unfair"]["detector"]["max_rows"] is None
+    assert by_method["oc-svm"]["detector"]["max_rows"] == 2000
+    assert by_method["ssad-hybrid-unfair"]["baseline"] == by_method["ssad-hybrid"]["baseline"]
+    notes = " ".join(study.grids(records)[0].notes)
+    assert "Unfair: numbers chosen with the labels of a tenth of the test images" in notes
+    assert "oc-svm, ssad-hybrid (ours): from at most 2,000 normal images" in notes
+    assert "oc-svm-unfair, ssad-hybrid-unfair (ours): from all normal images" in notes
+
+
+def test_what_cannot_be_drawn_is_said_before_anything_runs(spots: ImageDataset) -> None:
+    with pytest.raises(
+        ExperimentError, match=r"gamma_p = 0.9 needs 216 hidden anomalies .* classes have 56"
+    ):
+        make_images(specify(ImageSpecification, {"gamma_l": 0.1, "gamma_p": 0.9}), spots)
+
+
+def test_changed_numbers_are_said_below_the_table(spots: ImageDataset) -> None:
+    options = {"methods": ["dp"], "gamma_l": 0.1, "max_epochs": 7, "numbers": {"gamma": 3}}
+    study = make_images(specify(ImageSpecification, options), spots)
+    record = {**asdict(study.cases[0]), "auroc": 0.5, "members": 1}
+    note = "Numbers of our methods in place of the setting's: max_epochs = 7, gamma = 3.0."
+    assert note in study.grids([record])[0].notes
+
+
+@pytest.mark.parametrize("name", sorted(deep_peers()))
+def test_every_deep_peer_runs_in_both_settings(
+    spots: ImageDataset, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = BASELINES[deep_peers()[name]]
+    known = made().get_params(deep=False)
+    brief = {key: 1 for key in ("n_steps", "n_starts", "search_steps") if key in known}
+    monkeypatch.setitem(BASELINES, deep_peers()[name], partial(made, **brief))
+    options = {"methods": [name], "gamma_l": [0.0, 0.1], "members": 1, "baseline_epochs": 1}
+    study = make_images(specify(ImageSpecification, {**options, "setting": BOTH}), spots)
+    settings = {case.setting for case in study.cases}
+    assert settings in ({"ours", "paper"}, {"paper"})
+    for case in study.cases:
+        configuration(study.spec, case)["baseline"].set_params(precision="float32")
+    # As published some train for hours: what is tried here is that they take our networks.
+    if "ours" in settings:
+        quick = make_images(specify(ImageSpecification, options), spots)
+        records = run_study(quick, tmp_path, device="cpu")
+        assert [record["status"] for record in records] == ["ok"] * 3
+
+
+@pytest.mark.parametrize("dataset", list(PAPER_NETWORKS))
+def test_what_is_published_are_parameters_that_there_are(dataset: str) -> None:
+    for name in deep_peers():
+        for setting in BOTH:
+            spec = ImageSpecification(
+                dataset=dataset, methods=(name,), setting=(setting,), gamma_l=(0.0, 0.1)
+            )
+            peer = configuration(spec, spec.cases(10)[0])["baseline"]
+            peer.set_params(precision="float32")._check_parameters()

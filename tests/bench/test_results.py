@@ -19,6 +19,7 @@ from aloof.bench.odds import OddsSpecification, make_odds
 from aloof.bench.planning import PlanningSpecification, make_planning
 from aloof.bench.records import latest, read_records
 from aloof.bench.tables import to_markdown
+from aloof.bench.text import TextSpecification, make_text, read_reviews
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("ALOOF_DATA") or ROOT.parent / "shared" / "data")
@@ -28,8 +29,15 @@ real_data = pytest.mark.skipif(
 
 
 def planning() -> Study[Any]:
-    path = ROOT / "experiments" / "planning-small.toml"
+    path = ROOT / "experiments" / "planning.toml"
     return make_planning(specify(PlanningSpecification, file=path))
+
+
+def text() -> Study[Any]:
+    pytest.importorskip("sentencex")
+    path = ROOT / "experiments" / "text.toml"
+    reviews, vectors = REAL / "imdb" / "imdb.csv.gz", REAL / "glove" / "glove.6B.100d.txt.gz"
+    return make_text(specify(TextSpecification, file=path), read_reviews(reviews, vectors))
 
 
 def odds(name: str) -> Study[Any]:
@@ -40,6 +48,7 @@ def odds(name: str) -> Study[Any]:
     ("name", "make"),
     [
         ("planning", planning),
+        pytest.param("text", text, marks=real_data, id="text"),
         *(
             pytest.param(name, lambda name=name: odds(name), marks=real_data, id=name)
             for name in (
@@ -74,7 +83,7 @@ def image_case(record: Any) -> ImageCase:
 @pytest.mark.parametrize(
     "name",
     [
-        "images-90",
+        "images-90-fashion-mnist",
         "images-ablation",
         "images-cats-vs-dogs",
         "images-cifar10",

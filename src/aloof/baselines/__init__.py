@@ -11,9 +11,11 @@ see `Baseline`. Rows are standardised numbers or images. Deep ones train the mem
 problems as one stack with ``fit_problems``; see `DeepBaseline`.
 """
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
 from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
@@ -31,11 +33,14 @@ from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
+from aloof.baselines.stacked import fit_many, trains_networks
 from aloof.baselines.trees import GradientBoosting, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
+    "ADGAN",
     "BASELINES",
+    "DADGT",
     "DAGMM",
     "DSEBM",
     "ECOD",
@@ -64,6 +69,8 @@ __all__ = [
     "OneClassSVM",
     "RandomForest",
     "Unfair",
+    "fit_many",
     "fit_unfairly",
     "peeked_rows",
+    "trains_networks",
 ]

@@ -319,6 +319,8 @@ class DAGMM(DeepBaseline):
     energy_weight: float = 0.1
     penalty_weight: float = 0.005
 
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = PUBLISHED
+
     checks: ClassVar[Mapping[str, Check]] = {
         "estimator_hidden": widths(1),
         "n_components": integer(1),

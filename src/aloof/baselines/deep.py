@@ -116,8 +116,13 @@ class DeepBaseline(Baseline):
         "weight_decay": real(0),
     }
 
-    # Whether a method brings its own networks for images, to which `images` says nothing.
-    own_image_networks: ClassVar[bool] = False
+    # Parameters by data set, as the authors, or those who ran a method there, published them.
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def takes_image_networks(self) -> bool:
+        """Whether `images` may be set; some methods bring networks of their own."""
+        return self._own_checks()["images"][0]({})
 
     def fit_problems(
         self,
@@ -153,10 +158,6 @@ class DeepBaseline(Baseline):
         One result for each problem, in order.
         """
         self._check_parameters()
-        if self.images is not None and self.own_image_networks:
-            raise ValueError(
-                f"{type(self).__name__} brings its own networks for images: leave 'images' out."
-            )
         if self.images is not None and data.dim() != 4:
             raise ValueError(
                 f"The 'images' parameter of {type(self).__name__} is for images; these are "
@@ -211,15 +212,21 @@ class DeepBaseline(Baseline):
         return problem if self.uses_labels else problem.without_anomalies()
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
+        (self.fitted_,) = self.fit_problems(self._rows(X), [self._problem(labels, seed)])
+
+    def _rows(self, X: NDArray[Any]) -> torch.Tensor:
+        """Return rows as networks are trained on them."""
+        return torch.from_numpy(X.copy() if X.dtype == np.uint8 else X.astype(np.float32))
+
+    def _problem(self, labels: NDArray[np.int64], seed: int) -> Problem:
+        """Return what labels ask for."""
         normal = np.flatnonzero(labels != ANOMALY)
-        problem = Problem(
+        return Problem(
             normal=normal,
             anomaly=np.flatnonzero(labels == ANOMALY),
             known=labels[normal] == NORMAL,
             seeds=[derive(seed, Stream.MEMBER, k) for k in range(self.n_members)],
         )
-        rows = X if X.dtype == np.uint8 else X.astype(np.float32)
-        (self.fitted_,) = self.fit_problems(torch.from_numpy(rows.copy()), [problem])
 
     def _anomaly_score(self, X: NDArray[Any]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = self.fitted_.score(X).mean(0)

@@ -320,6 +320,8 @@ class DSEBM(DeepBaseline):
     criterion: Criterion = "energy"
     noise_scale: float = 0.5
 
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = PUBLISHED
+
     checks: ClassVar[Mapping[str, Check]] = {
         "criterion": one_of(get_args(Criterion)),
         "noise_scale": real(0, above=True),

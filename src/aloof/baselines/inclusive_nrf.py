@@ -384,6 +384,8 @@ class InclusiveNRF(DeepBaseline):
     confinement: float = 0.1
     n_convolutions: int = 1
 
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = PUBLISHED
+
     checks: ClassVar[Mapping[str, Check]] = {
         "n_steps": integer(1),
         "step_size": real(0, above=True),

@@ -24,13 +24,12 @@ from aloof.networks import (
     MLPDecoder,
     MLPEncoder,
 )
-from aloof.networks.dense import Dense
+from aloof.networks.dense import Dense, without_biases
 from aloof.suggestion import did_you_mean
 
 __all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
 
 _SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
-_VARIANCE_FLOOR = 1e-4  # of normalisation without gain, as Ruff et al. published it
 
 
 class Perceptron(nn.Module):
@@ -92,27 +91,6 @@ def _exact(head: nn.Linear, y: Tensor) -> Tensor:
     with torch.autocast(y.device.type, enabled=False):
         code: Tensor = head(y.to(head.weight.dtype))
     return code
-
-
-def without_biases(network: nn.Module) -> nn.Module:
-    """Hold all biases at 0, and gains of normalisation at 1; return the network itself.
-
-    They become buffers, which no optimiser sees: the layers compute as before, also stacked.
-    A network without biases has no easy way to map everything to one point.
-    """
-    for layer in network.modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            layer.eps = _VARIANCE_FLOOR
-            _hold(layer, "weight", 1.0)
-        if getattr(layer, "bias", None) is not None:
-            _hold(layer, "bias", 0.0)
-    return network
-
-
-def _hold(layer: nn.Module, name: str, number: float) -> None:
-    value = layer._parameters.pop(name)
-    assert value is not None
-    layer.register_buffer(name, torch.full_like(value.detach(), number))
 
 
 class Networks(ABC):

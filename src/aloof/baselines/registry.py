@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
 from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
@@ -49,6 +51,8 @@ BASELINES: dict[str, Callable[..., Baseline]] = {
     "autoencoder": Autoencoder,
     "deep-svdd": DeepSVDD,
     "deep-svdd-soft": partial(DeepSVDD, objective="soft-boundary"),
+    "adgan": ADGAN,
+    "dadgt": DADGT,
     "dsebm": DSEBM,
     "dagmm": DAGMM,
     "inclusive-nrf": InclusiveNRF,

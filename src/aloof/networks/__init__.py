@@ -26,7 +26,8 @@ the networks here keep that promise.
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
 from aloof.networks.conv import ConvDecoder, ConvEncoder, FoldedDecoder, default_filters
-from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
     NetworkFactory,

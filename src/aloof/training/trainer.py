@@ -257,7 +257,7 @@ class _StackRun:
             )
         self.n_members = len(seeds)
         self.matrix, self.parameters = flatten(self.learner.stacks)
-        self.optimizer = Adam(self.matrix)
+        self.optimizer = Adam(self.matrix, schedule.betas)
         self.loss: _Loss = (
             _compiled(self.learner.loss) if schedule.compile else self.learner.loss
         )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import Annotated, Any, Self, cast, get_args
+from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from aloof.baselines import BASELINES, DeepBaseline, Hybrid
+from aloof.baselines import BASELINES, UNFAIR, DeepBaseline, Hybrid
 from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.bench.images.splits import class_pairs
 from aloof.bench.records import Record
@@ -30,6 +30,7 @@ from aloof.vae import METHODS, LearningRateSchedule, Method
 __all__ = [
     "IMAGE_VARIANTS",
     "SHALLOW_METHODS",
+    "Detector",
     "ImageCase",
     "ImageNumbers",
     "ImageSpecification",
@@ -41,6 +42,10 @@ __all__ = [
 ]
 
 SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
+_HYBRID, _UNFAIR = "-hybrid", "-unfair"
+
+# What grows with the square of the rows learns from so many.
+_MAX_ROWS = 2000
 
 # Ill-trained: pre-trained for ten epochs, as in the paper's appendix. Without labelled
 # anomalies it is an ill-trained Deep SVDD, which has no other name.
@@ -60,6 +65,44 @@ def deep_peers() -> dict[str, str]:
     }
 
 
+class Detector(NamedTuple):
+    """What the name of a shallow peer or a hybrid says.
+
+    Attributes
+    ----------
+    name
+        Of the shallow method, in `BASELINES`.
+    hybrid
+        Whether it is shown codes of an autoencoder instead of pixels.
+    unfair
+        Whether its numbers are chosen with labels of test images.
+    """
+
+    name: str
+    hybrid: bool
+    unfair: bool
+
+    @classmethod
+    def of(cls, method: str) -> Self | None:
+        """Return what a name says; None: it is of another kind of system.
+
+        Examples
+        --------
+        >>> Detector.of("ssad-hybrid-unfair")
+        Detector(name='ssad', hybrid=True, unfair=True)
+        >>> Detector.of("deep-sad")
+        """
+        plain = method.removesuffix(_UNFAIR)
+        name = plain.removesuffix(_HYBRID)
+        found = cls(name, name != plain, plain != method)
+        return found if name in SHALLOW_METHODS else None
+
+    @property
+    def key(self) -> str:
+        """Its name without `unfair`."""
+        return f"{self.name}{_HYBRID if self.hybrid else ''}"
+
+
 def image_systems() -> dict[str, bool]:
     """Return every system there is for images, and whether it learns from labels."""
     found = {name: METHODS[name].uses_labels for name in METHODS}
@@ -67,7 +110,7 @@ def image_systems() -> dict[str, bool]:
     found[_ILL] = True
     for name in SHALLOW_METHODS:
         found[name] = found[f"{name}-hybrid"] = BASELINES[name]().uses_labels
-    return found
+    return found | {name: found[name.removesuffix(_UNFAIR)] for name in UNFAIR}
 
 
 # The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
@@ -129,19 +172,24 @@ def settings_of(method: str, settings: Sequence[str]) -> tuple[str, ...]:
     Shallow peers have none. Peers that bring networks of their own run as they were published,
     whatever is asked for.
     """
-    if method in SHALLOW_METHODS:
+    if _is_shallow(method):
         return ("",)
     name = deep_peers().get(method)
-    if name is not None and cast(DeepBaseline, BASELINES[name]()).own_image_networks:
-        return ("paper",)
-    return tuple(settings)
+    if name is None or cast(DeepBaseline, BASELINES[name]()).takes_image_networks:
+        return tuple(settings)
+    return ("paper",)
 
 
 def with_setting(record: Record) -> Record:
     """Return a record with its setting; older ones lack it, and are of our numbers."""
     if "setting" in record:
         return record
-    return {**record, "setting": "" if record["method"] in SHALLOW_METHODS else "ours"}
+    return {**record, "setting": "" if _is_shallow(record["method"]) else "ours"}
+
+
+def _is_shallow(method: str) -> bool:
+    detector = Detector.of(method)
+    return detector is not None and not detector.hybrid
 
 
 def _has_variants(method: str) -> bool:
@@ -165,6 +213,19 @@ def _weight(value: float) -> float:
 
 
 def _epochs(value: int) -> int:
+    if value < 0:
+        raise ValueError(f"must be 0 or above; got {value!r}.")
+    return value
+
+
+def _max_rows(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is None or value == "all" or (whole and value >= 2):
+        return value
+    raise ValueError(f"must be 'all' or a whole number from 2 on; got {value!r}.")
+
+
+def _seed(value: int) -> int:
     if value < 0:
         raise ValueError(f"must be 0 or above; got {value!r}.")
     return value
@@ -251,8 +312,14 @@ class ImageSpecification(Specification):
         shares.
     numbers
         Other numbers of our methods, in place of the setting's.
+    baseline_members
+        Of each ensemble of a deep peer; None: as many as of our methods.
     baseline_epochs
-        Of baselines, and of the autoencoders they begin with.
+        Of baselines, and of the autoencoders they begin with. In the setting ``paper`` only of
+        those that Ruff et al. published.
+    max_rows
+        Most normal images that kernel methods learn from, or ``all``; None: 2,000, and all
+        where the method is tuned on a part of the test set (``-unfair``).
     variants
         Of `IMAGE_VARIANTS`, for methods of ours that learn from labels.
     stack
@@ -272,10 +339,12 @@ class ImageSpecification(Specification):
     gamma_p: Shares = (0.0,)
     problems: Count | None = None
     members: Count = 5
-    seed: int = 0
+    seed: Annotated[int, AfterValidator(_seed)] = 0
     max_epochs: Count | None = None
     numbers: ImageNumbers = Field(default_factory=ImageNumbers)
+    baseline_members: Count | None = None
     baseline_epochs: Count = 150
+    max_rows: Annotated[Any, AfterValidator(_max_rows)] = None
     variants: Annotated[Names, AfterValidator(known("variant", IMAGE_VARIANTS))] = ("",)
     stack: Count = 150
 
@@ -319,6 +388,17 @@ class ImageSpecification(Specification):
         if self.max_epochs is not None:
             found = found.lasting(self.max_epochs)
         return replace(found, **self.numbers.changes)
+
+    @property
+    def n_baselines(self) -> int:
+        """Members of each ensemble of a deep peer."""
+        return self.baseline_members or self.members
+
+    def rows_of(self, detector: Detector) -> int | None:
+        """Return the most normal images that a kernel method learns from; None: all."""
+        if self.max_rows is None:
+            return None if detector.unfair else _MAX_ROWS
+        return None if self.max_rows == "all" else int(self.max_rows)
 
     def pretrain_epochs(self, method: str) -> int:
         """Return how long the autoencoders are trained that a baseline begins with."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -100,7 +101,14 @@ class ImageStudy(Study[ImageCase]):
 
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:
         """Return chunks that fit the device."""
-        for chunk in plan_chunks(cases, self.spec.members, self.spec.stack):
+        spec = self.spec
+        ours = [case for case in cases if case.method in METHODS]
+        others = [case for case in cases if case.method not in METHODS]
+        chunks = chain(
+            plan_chunks(ours, spec.members, spec.stack),
+            plan_chunks(others, spec.n_baselines, spec.stack),
+        )
+        for chunk in chunks:
 
             def prepare(chunk: Sequence[ImageCase] = chunk) -> Work:
                 return partial(self._run, chunk, where)
@@ -147,7 +155,9 @@ class ImageStudy(Study[ImageCase]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC, what ensembles are worth, and the tests against Deep SAD."""
-        return image_grids(records)
+        spec = self.spec
+        epochs = {} if spec.max_epochs is None else {"max_epochs": spec.max_epochs}
+        return image_grids(records, epochs | spec.numbers.model_dump(exclude_none=True))
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
@@ -173,7 +183,10 @@ def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> I
             "There is nothing to run: methods that learn nothing from labels (vae, cae, ...) "
             "need a gamma_l of 0 among the ratios, the others one above 0."
         )
-    return ImageStudy(spec, images, cases)
+    study = ImageStudy(spec, images, cases)
+    for case in cases:  # what cannot be drawn is said before anything runs
+        study.split(case)
+    return study
 
 
 def plan_chunks(

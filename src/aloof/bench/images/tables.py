@@ -41,15 +41,29 @@ _COLUMNS = (
     "device",
     "finished",
 )
+# By the digest of the images: what is to be known of an archive.
 _NOTES = {
-    "cifar10": "The images are CIFAR-10 encoded as JPEG of quality 75: figures may differ "
-    "slightly from those of the lossless images.",
+    "bfa753816865cb3112685df4a3144afc779fc3fec89b84c87a3f6745adfd9841": (
+        "The images are CIFAR-10 encoded as JPEG of quality 75: figures may differ slightly "
+        "from those of the lossless images."
+    ),
+    "c5588df3e4928bba2897d9c864a77757f301d1b4230211d4e27aac8a3be36884": (
+        "The images are JPEG of quality 90, and 11 of the 10,000 training dogs are missing."
+    ),
 }
 _Records = Sequence[Mapping[str, Any]]
 
 
-def image_grids(records: _Records) -> list[Grid]:
-    """Return the tables of one image set."""
+def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> list[Grid]:
+    """Return the tables of one image set.
+
+    Parameters
+    ----------
+    records
+        Whatever was run.
+    changed
+        Numbers of our methods in place of those of the setting, by name.
+    """
     records = list(map(with_setting, records))
     dataset = records[0]["dataset"]
     systems = list(dict.fromkeys((r["method"], r["variant"]) for r in records))
@@ -66,8 +80,12 @@ def image_grids(records: _Records) -> list[Grid]:
         "In brackets whose numbers and networks: (ours), or (paper), which is the paper's for "
         "our methods and its authors' for a peer.",
     ]
-    if dataset in _NOTES:
-        notes.append(_NOTES[dataset])
+    if changed:
+        numbers = ", ".join(f"{name} = {value}" for name, value in changed.items())
+        notes.append(f"Numbers of our methods in place of the setting's: {numbers}.")
+    notes += _detectors(records)
+    digests = dict.fromkeys(record.get("data_sha256") for record in records)
+    notes += [_NOTES[digest] for digest in digests if digest in _NOTES]
     rows = []
     for method, variant in systems:
         for setting in settings:
@@ -87,6 +105,24 @@ def image_grids(records: _Records) -> list[Grid]:
         _t_tests(dataset, settings, conditions, groups),
     ]
     return [grid for grid in grids if grid is not None]
+
+
+def _detectors(records: _Records) -> Iterator[str]:
+    """Say which systems looked at test labels, and how many images kernel methods saw."""
+    if any(r["method"].endswith("-unfair") for r in records):
+        yield (
+            "Unfair: numbers chosen with the labels of a tenth of the test images, as in the "
+            "paper."
+        )
+    learned: dict[int | None, dict[str, None]] = {}
+    for record in records:
+        detector = record.get("config", {}).get("detector", {})
+        if "max_rows" in detector:
+            label = system_label(record["method"], record["variant"], record["setting"])
+            learned.setdefault(detector["max_rows"], {})[label] = None
+    for limit, labels in learned.items():
+        amount = "all" if limit is None else f"at most {limit:,}"
+        yield f"{', '.join(labels)}: from {amount} normal images of each problem."
 
 
 def csv_lines(records: _Records) -> Iterator[Line]:

@@ -39,9 +39,10 @@ def images(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names with commas between: vae, mml, dp, mml-dp, cae, deep-svdd, deep-sad, "
-            "deep-sad-ill, classifier, ss-dgm, oc-svm, iforest, kde, ssad, and the last four "
-            "with -hybrid. Default: vae,mml,dp."
+            help="Names with commas between: vae, mml, dp, mml-dp; deep peers (cae, deep-svdd, "
+            "deep-sad, deep-sad-ill, classifier, ss-dgm, dsebm, ...); oc-svm, iforest, kde, "
+            "ssad, and these with -hybrid; oc-svm and ssad, hybrids too, with -unfair. "
+            "Default: vae,mml,dp."
         ),
     ] = None,
     setting: Annotated[

@@ -177,6 +177,31 @@ def test_columns_may_be_described_one_by_one(folder: Path) -> None:
     assert "more columns" in found(folder, short.format(*cells))[0]
 
 
+def test_rows_name_settings_the_paper_and_parts_of_names(folder: Path) -> None:
+    text = """
+<!-- figures: images-mnist gamma_l=.01 dataset=mnist row=method | auroc% std -->
+| | AUROC |
+|---|---|
+| DP-VAE (ours) | {0:.1f} |
+| DP-VAE (paper) | 50.0 |
+| published, DP-VAE | 97.0 ± 2.3 |
+
+<!-- figures: planning row=method | sampler={{method}},_means collision% -->
+| | means |
+|---|---|
+| DP-VAE | 15.0 |
+
+<!-- figures: images-mnist setting=ours method=dp gamma_l=* auroc% n -->
+Of both ratios {1:.2f}, and 20.0 of them.
+"""
+    both = (mean("dp", 0.01) + mean("dp", 0.05)) / 2
+    right = text.format(mean("dp", 0.01), both)
+    assert found(folder, right) == []
+    for old, new in (("50.0", "50.1"), ("2.3", "2.4"), ("15.0", "15.1"), ("20.0", "10.0")):
+        assert len(found(folder, right.replace(old, new))) == 1, old
+    assert len(found(folder, text.format(mean("dp", 0.01) + 1, both + 1))) == 2
+
+
 def test_plans_files_and_rounded_numbers(folder: Path) -> None:
     text = """
 <!-- figures: planning row=sampler | collision% low high | found@16% low high -->

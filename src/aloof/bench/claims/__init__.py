@@ -27,7 +27,8 @@ The words of a marker, each figure with those of the one before it unless it has
 
 =====================  =====================================================================
 ``images-mnist``       first of all: a folder or a file of ``results/``; later ``from=``
-``method=dp``          records with this value; names may be as people say them (DP-VAE)
+``method=dp``          records with this value; names may be as people say them (DP-VAE),
+                       ``*`` is every value, ``sampler={method},_means`` made of another
 ``auroc%``             what of them, in percent; ``seconds/60``: in other units; else auroc%
 ``std``                of the word before: ``std``, ``n``, ``min``, ``max``, ``sum``, ``low``
                        and ``high``, the ends of the 95 % interval; without it the mean
@@ -37,6 +38,9 @@ The words of a marker, each figure with those of the one before it unless it has
 ``less``, ``per``      the difference to, or the ratio over, what the next words change
 ``against``            the p-value of the paired t-test against it
 =====================  =====================================================================
+
+A row whose name ends with ``(ours)`` or ``(paper)`` is of that setting, and one that begins
+with ``published,`` has the paper's figures.
 
 ``<!-- no figures: settings -->`` says that the numbers of a paragraph or table are no results,
 and what they are. Numbers in code, and after the name of a program, need no marker.

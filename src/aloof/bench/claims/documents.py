@@ -25,6 +25,9 @@ _HIDDEN = re.compile(
     re.DOTALL,
 )
 _FENCE = re.compile(r"^(\s*```).*?^\s*```[^\n]*$", re.DOTALL | re.MULTILINE)
+_SETTING = re.compile(r" \((ours|paper)\)$")
+_PUBLISHED = re.compile(r"^(?:published, |the paper's )")
+_OF_THE_PAPER = (Measure("paper", 1.0), Measure("paper", 1.0, "std"))
 _BLANK = re.compile(r"\n[ \t]*(?:\n|$)")
 _ITEM = re.compile(r"^\s*(?:[*+-]|\d+\.)\s", re.MULTILINE)
 
@@ -247,10 +250,16 @@ def _of_table(
     header, *body = rows
     fields = keys["row"].split(",")
     for row in body:
-        labels = [part.strip(" *`") for part in row[0][1].split(", ", len(fields) - 1)]
+        label = _PUBLISHED.sub("", row[0][1])
+        published = label != row[0][1]
+        labels = [part.strip(" *`") for part in label.split(", ", len(fields) - 1)]
         if len(labels) < len(fields):
-            raise ExperimentError(f"has a row {row[0][1]!r} that does not name its {fields}")
-        named = base.on(**dict(zip(fields, labels, strict=True)))
+            raise ExperimentError(f"has a row {label!r} that does not name its {fields}")
+        *_, last = labels
+        values = dict(zip(fields, labels, strict=True))
+        if (setting := _SETTING.search(last)) is not None:
+            values |= {fields[-1]: last[: setting.start()], "setting": setting[1]}
+        named = base.on(**values)
         for index, (start, cell) in enumerate(row[1:]):
             query: Query | None = named
             if columns:
@@ -262,6 +271,8 @@ def _of_table(
             if query is None:
                 continue
             figures = list(_numbers(text, start, start + len(cell)))
+            if published:
+                query = replace(query, measures=_OF_THE_PAPER)
             if len(figures) > len(query.measures):
                 raise ExperimentError(f"has a cell {cell!r} with more figures than its marker")
             for figure, measure in zip(figures, query.measures, strict=False):

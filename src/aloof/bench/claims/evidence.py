@@ -128,9 +128,21 @@ class Query:
         return replace(self, where={**self.where, **values}, other=other)
 
     @property
+    def filters(self) -> dict[str, str]:
+        """The values to look for; a field that the value of another names is part of it."""
+        named = {
+            name for value in self.where.values() for name in re.findall(r"{(\w+)}", value)
+        }
+        return {
+            key: value.format(**self.where)
+            for key, value in self.where.items()
+            if key not in named
+        }
+
+    @property
     def words(self) -> str:
         """What it is about, for a message."""
-        own = ", ".join(f"{key}={value}" for key, value in self.where.items())
+        own = ", ".join(f"{key}={value}" for key, value in self.filters.items())
         text = f"{own} in {self._place}" if own else self._place
         return text if self.other is None else f"{text} {self.relation} {self.other.words}"
 
@@ -209,10 +221,11 @@ class Evidence:
     def chosen(self, query: Query) -> list[Record]:
         """Return the records that are meant; there must be some."""
         measures = [m.name for m in query.measures if m.name != "paper"]
+        where = query.filters
         found = [
             record
             for record in _read(self.folder / query._place)
-            if all(_matches(key, record.get(key), value) for key, value in query.where.items())
+            if all(_matches(key, record.get(key), value) for key, value in where.items())
             and all(_get(record, name) is not None for name in measures)
         ]
         if not found:
@@ -241,13 +254,14 @@ def _statistic(records: Sequence[Record], measure: Measure, query: Query) -> flo
 
 def _check_alike(records: Sequence[Record], query: Query) -> None:
     """Refuse records of several systems, settings or conditions in one figure."""
+    free = [key for key, value in query.where.items() if value == "*"]
     for key in _KEYS:
         values = sorted({str(record[key]) for record in records if key in record})
-        if len(values) > 1:
+        if len(values) > 1 and key not in free:
             raise ExperimentError(
                 f"records of {query.words} are of {key} {' and '.join(values)}: say which"
             )
-    places = [tuple(record.get(name) for name in _REPLICATES) for record in records]
+    places = [tuple(record.get(name) for name in (*_REPLICATES, *free)) for record in records]
     if len(set(places)) < len(places):
         raise ExperimentError(f"there are several records of {query.words}: say which")
 
@@ -301,6 +315,8 @@ def _with_setting(record: Record) -> Record:
 
 
 def _matches(key: str, value: Any, wanted: str) -> bool:
+    if wanted == "*":
+        return value is not None
     if key == "setting":  # what has but one way has no setting
         return value in (None, "", wanted)
     if value is None:
@@ -347,9 +363,9 @@ def _of_the_paper(query: Query, statistic: str) -> float:
     variant = where.get("variant", "")
     figure: tuple[float, float | None] | None = None
     if "direction" in where:
-        texts = PAPER_IMDB.get(gamma_l, ())
-        position = [*DIRECTIONS, "both"].index(where["direction"])
-        if texts:
+        texts = PAPER_IMDB[0.0] if method == "vae" else PAPER_IMDB[0.01]
+        if method in ("vae", "mml"):
+            position = [*DIRECTIONS, "*"].index(where["direction"])
             mean, spread = (float(part) for part in texts[position].split(" ± "))
             figure = mean, spread
     elif dataset in {entry.name for entry in list_datasets(PublicImages)}:

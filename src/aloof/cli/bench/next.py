@@ -25,6 +25,7 @@ from aloof.cli.bench.status import (
     tell_problems,
 )
 from aloof.exceptions import ExperimentError
+from aloof.phrases import count
 from aloof.training import resolve_device
 
 __all__ = ["next"]
@@ -176,7 +177,8 @@ def _tell(task: Task, *, as_json: bool) -> None:
         typer.echo(json.dumps(task.record))
         return
     typer.echo(
-        f"{task.bundle.command}\n  {len(task.bundle.works)} cells, {task.n_cases} cases, about "
+        f"{task.bundle.command}\n  {count(len(task.bundle.works), 'cell')}, "
+        f"{count(task.n_cases, 'case')}, about "
         f"{say_minutes(task)} ({task.estimate.how})"
     )
 

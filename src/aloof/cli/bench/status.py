@@ -16,6 +16,7 @@ from aloof.bench.paper.status import Status, Task, look, name_cells
 from aloof.bench.tables import Grid, to_rich
 from aloof.cli.bench.command import names
 from aloof.exceptions import ExperimentError
+from aloof.phrases import count
 
 __all__ = ["Experiments", "Results", "device_kind", "say_minutes", "status", "tell_problems"]
 
@@ -134,11 +135,12 @@ def _overview(found: Status) -> Grid:
 
 def _tell_tasks(console: Console, found: Status, *, cells: bool) -> None:
     for task in found.tasks:
-        what = ", ".join(f"{n} cells {_REASONS[why]}" for why, n in task.reasons.items())
+        reasons = task.reasons.items()
+        what = ", ".join(f"{count(n, 'cell')} {_REASONS[why]}" for why, n in reasons)
         where = "GPU" if task.on_gpu and found.speeds.device == "gpu" else "CPU"
         console.print(
             f"\n{say_minutes(task):>9} on a {where}, {task.estimate.how}: {what}; "
-            f"{task.n_cases} cases",
+            f"{count(task.n_cases, 'case')}",
             highlight=False,
         )
         console.print(f"  {task.bundle.command}", soft_wrap=True, highlight=False)

@@ -48,6 +48,8 @@ def odds(name: str) -> Study[Any]:
                 "odds-pollution",
                 "odds-ensemble",
                 "odds-ablation",
+                "odds-paper",
+                "odds-readings",
             )
         ),
     ],

@@ -365,8 +365,8 @@ class InclusiveNRF(DeepBaseline):
     for each network; here it is Adam with one rate. Their code reports the best AUROC on the
     test set over all epochs; ours is that of the last epoch.
 
-    A step costs `n_steps` gradients of u beside its training: about 3 + 2 `n_steps` / 3 times
-    a classifier's.
+    Each move of the samples is a gradient of u: a step has about 2 + 2/3 `n_steps` times the
+    multiplications of a classifier that is as large as u, and the generator's.
 
     References
     ----------

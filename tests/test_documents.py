@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aloof.bench.claims import Evidence, check
+from aloof.bench.images.specification import image_systems
+from aloof.bench.methods import OURS, peers, unfair_peers
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -79,3 +83,70 @@ def test_example_cubo(tmp_path: Path) -> None:
     assert (np.diff(loss[:, 100]) > 0).all()
     module["draw"](tmp_path / "cubo.png")
     assert (tmp_path / "cubo.png").read_bytes().startswith(b"\x89PNG")
+
+
+# But the page that a command writes from the records, which has tests of its own.
+DOCUMENTS = [
+    name
+    for name in ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+    if name != "docs/reproduction.md"
+]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_figures_are_what_the_records_say(name: str) -> None:
+    """See `aloof.bench.claims`, which also says how to tie and to update a figure."""
+    found = check(ROOT / name, Evidence(ROOT / "results"), named=Path(name))
+    assert [str(finding) for finding in found] == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in DOCUMENTS if "<!-- figures:" in (ROOT / name).read_text()]
+)
+def test_other_figures_would_be_found(name: str, tmp_path: Path) -> None:
+    """The last digit of the first figure after a marker is changed, or all markers go."""
+    text, copy = (ROOT / name).read_text(), tmp_path / "copy.md"
+    evidence = Evidence(ROOT / "results")
+    for marker in re.finditer(r"<!-- figures:.*?-->", text, re.DOTALL):
+        figure = re.compile(r"\d\.\d+(?=[\s,.;:x)])").search(text, marker.end())
+        assert figure is not None
+        place = figure.end() - 1
+        other = str((int(text[place]) + 5) % 10)
+        copy.write_text(text[:place] + other + text[place + 1 :])
+        messages = [finding.message for finding in check(copy, evidence)]
+        assert len(messages) == 1
+        assert messages[0].startswith("says ")
+    copy.write_text(re.sub(r"<!-- figures:.*?-->", "", text, flags=re.DOTALL))
+    messages = [finding.message for finding in check(copy, evidence)]
+    assert len(messages) > 2
+    assert all("without a marker" in message for message in messages)
+
+
+def test_every_system_is_listed() -> None:
+    text = (ROOT / "docs" / "methods.md").read_text()
+    listed, every = _systems(text), {**peers(), **unfair_peers()}
+    assert set(every) | set(OURS) | set(image_systems()) <= set(listed)
+    for name, factory in every.items():
+        assert listed[name] == ("yes" if factory(random_state=0).uses_labels else "no"), name
+    assert set(every) - set(_systems(re.sub(r"\n\| `dagmm`.*", "", text))) == {"dagmm"}
+
+
+def test_every_folder_of_results_is_listed() -> None:
+    folder = ROOT / "results"
+    if not folder.is_dir():
+        pytest.skip("no results beside this package")
+    listed = set(re.findall(r"`([\w.-]+)`", (folder / "README.md").read_text()))
+    there = {path.name for path in folder.iterdir()} - {"README.md"}
+    assert sorted(there - listed) == []
+
+
+def _systems(text: str) -> dict[str, str]:
+    """Return the names in the table of systems, and whether they learn from labels."""
+    table = text.split("<!-- systems -->")[1].split("<!-- /systems -->")[0]
+    found: dict[str, str] = {}
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        for name in re.findall(r"`([a-z0-9-]+)`", cells[1] if len(cells) > 3 else ""):
+            assert name not in found, f"{name} is listed twice"
+            found[name] = cells[2]
+    return found

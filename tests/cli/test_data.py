@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pictures import encoded
 from typer.testing import CliRunner, Result
 
 from aloof.cli.app import app
@@ -83,3 +86,42 @@ def test_a_damaged_file_is_said(folder: Path) -> None:
     result = data("get", "cardio")
     assert result.exit_code == 2
     assert "cannot be read as a MATLAB file" in result.stderr
+
+
+def write_cats(folder: Path) -> None:
+    """An archive of CatsVsDogs in which a test image is the mirror image of another."""
+    rng = np.random.default_rng(0)
+    (folder / "cats-vs-dogs").mkdir()
+    with zipfile.ZipFile(folder / "cats-vs-dogs" / "cats-vs-dogs-64.zip", "w") as file:
+        for part in ("train", "test"):
+            for kind in ("cats", "dogs"):
+                for index in range(2):
+                    pixels = rng.integers(0, 256, (64, 64, 3), np.uint8)
+                    if (part, kind, index) == ("train", "dogs", 1):
+                        copied = pixels
+                    if (part, kind, index) == ("test", "cats", 0):
+                        pixels = copied[:, ::-1]
+                    file.writestr(f"{part}/{kind}/{index}.png", encoded(pixels))
+
+
+def test_duplicates_are_counted_listed_and_drawn(folder: Path) -> None:
+    write_cats(folder)
+    (found,) = json.loads(data("duplicates", "cats-vs-dogs", "--json").stdout)
+    assert found["alike"] == {"train-test": 1, "test": 0, "train": 0}
+    assert found["same_pixels"] == {"train-test": 0, "test": 0, "train": 0}
+    assert found["largest_auroc_change"] == 0.5  # one of two cats
+    (pair,) = found["pairs"]
+    assert (pair["first"], pair["second"]) == (["train", 3], ["test", 0])
+    assert pair["mirrored"]
+    assert pair["similarity"] == 1.0
+    shown = data("duplicates", "cats-vs-dogs", "--pictures", str(folder / "pairs"))
+    assert shown.exit_code == 0
+    assert "50.00 points" in " ".join(shown.stdout.split())
+    assert (folder / "pairs" / "cats-vs-dogs.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_duplicates_of_a_table_are_not_asked_for() -> None:
+    result = data("duplicates", "cardio")
+    assert result.exit_code == 2
+    assert "There is no data set 'cardio'" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -35,6 +36,23 @@ def test_demo_prints_a_table_and_draws_pictures(
         picture = (tmp_path / "d" / name).read_bytes()
         assert picture.startswith(b"\x89PNG")
         assert len(picture) > 10_000
+
+
+def test_demo_as_json_has_a_record_for_each_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = {
+        name: partial(method, n_members=1, max_epochs=3) for name, method in module.OURS.items()
+    }
+    monkeypatch.setattr(module, "OURS", short)
+    given = ["demo", "--out", str(tmp_path), "--splits", "2", "--json"]
+    records = json.loads(CliRunner().invoke(app, given).stdout)
+    assert [(r["method"], r["split"], r["n_labelled"]) for r in records] == [
+        (name, split, 0 if name == "VAE" else 5)
+        for name in ("VAE", "MML-VAE", "DP-VAE", "MML-DP-VAE")
+        for split in (0, 1)
+    ]
+    assert all(0 < r["average_precision"] < 1 and r["device"] == "cpu" for r in records)
 
 
 def test_help_and_version() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aloof.bench.methods import OURS, title_of
+from aloof.bench.provenance import device_of, provenance
 from aloof.estimators import Detector, fit_many
 from aloof.training import EpochReport
 
@@ -61,6 +63,22 @@ class Demo:
     detectors: dict[str, list[Detector]]
     auroc: dict[str, NDArray[np.float64]]
     average_precision: dict[str, NDArray[np.float64]]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record for each method and split."""
+        return [
+            {
+                "method": name,
+                "split": split,
+                "n_labelled": 0 if name == title_of("vae") else N_LABELLED,
+                "auroc": float(auroc),
+                "average_precision": float(self.average_precision[name][split]),
+                "device": device_of(self.detectors[name][split]),
+                **provenance(),
+            }
+            for name, values in self.auroc.items()
+            for split, auroc in enumerate(values)
+        ]
 
 
 def make_splits(n_splits: int) -> list[DemoSplit]:

@@ -1,4 +1,4 @@
-"""``aloof data``: which data sets there are, getting them, and where they are."""
+"""``aloof data``: which data sets there are, getting them, and what they repeat."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from aloof.cli.duplicates import duplicates
 
 if TYPE_CHECKING:
     from aloof.datasets import Dataset
@@ -15,7 +17,8 @@ __all__ = ["data"]
 data = typer.Typer(
     no_args_is_help=True,
     help=(
-        "Data sets of the benchmarks: list them, get them, say where they are.\n\n"
+        "Data sets of the benchmarks: list them, get them, say where they are and which "
+        "images they repeat.\n\n"
         "Files are downloaded once into a cache folder and checked. Where the environment "
         "variable ALOOF_DATA names a folder, they are read from there (odds/cardio.mat, "
         "mnist/... and so on) and nothing is downloaded."
@@ -67,6 +70,9 @@ def _path(names: _Names, as_json: _Json = False) -> None:
         return
     for entry in wanted:
         typer.echo(entry.path)
+
+
+data.command("duplicates")(duplicates)
 
 
 def _wanted(names: list[str]) -> tuple[Dataset, ...]:

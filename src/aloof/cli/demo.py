@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,7 @@ def demo(
         "demo"
     ),
     splits: Annotated[int, typer.Option(min=2, help="Random splits of the data.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what five labelled anomalies are worth.
 
@@ -55,6 +57,10 @@ def demo(
 
         outcome = run_demo(splits, on_progress=report)
     seconds = time.monotonic() - started
+    pictures = _pictures(outcome, out)
+    if as_json:
+        typer.echo(json.dumps(outcome.records(), indent=2))
+        return
     console = Console()
     console.print(_table(outcome))
     n_members = sum(len(d.member_seeds_) for ds in outcome.detectors.values() for d in ds)
@@ -63,7 +69,7 @@ def demo(
         f"{N_LABELLED} labelled anomalies are worth {gain:+.1f} AUROC points to DP-VAE. "
         f"Trained {n_members} networks in {seconds:.0f} s."
     )
-    for path in _pictures(outcome, out):
+    for path in pictures:
         console.print(f"  {path}", highlight=False)
 
 

@@ -9,9 +9,10 @@
 Files are downloaded once into a cache folder, and kept only if their SHA-256 is a known one.
 Where the environment variable ``ALOOF_DATA`` names a folder, files are read from there
 (``odds/cardio.mat`` and so on) and nothing is downloaded. A data set of your own is a record
-that `register` makes known.
+that `register` makes known. `find_duplicates` says which images a set holds more than once.
 """
 
+from aloof.datasets.duplicates import Duplicates, Pair, find_duplicates
 from aloof.datasets.files import DataFile, LocalFile, cache_folder, data_folder
 from aloof.datasets.image_sets import ImageDataset, PublicImages
 from aloof.datasets.odds import PublicTable, Table
@@ -26,14 +27,17 @@ from aloof.datasets.registry import (
 __all__ = [
     "DataFile",
     "Dataset",
+    "Duplicates",
     "ImageDataset",
     "LocalFile",
+    "Pair",
     "PublicImages",
     "PublicTable",
     "Table",
     "cache_folder",
     "data_folder",
     "find_dataset",
+    "find_duplicates",
     "list_datasets",
     "load_dataset",
     "register",

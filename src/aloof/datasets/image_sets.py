@@ -178,12 +178,12 @@ register(
         making=(
             f"take the pictures of {_CATS_HOME}, resize them to 64 x 64 pixels and pack them "
             "as train/cats/*.jpg, train/dogs/*.jpg, test/cats/*.jpg and test/dogs/*.jpg "
-            "(10,000 and 2,500 of each)"
+            "(10,000 and 2,500 of each; the results of this project lack 11 dogs of train/)"
         ),
         citation="Elson et al., Asirra, CCS 2007",
         classes=("cats", "dogs"),
         shape=(3, 64, 64),
-        n_train=19_989,  # 11 dogs are missing
+        n_train=19_989,
         n_test=5_000,
     )
 )
@@ -203,7 +203,7 @@ register(
         making=(
             f"take the images of {_CIFAR_HOME} and pack them as train/<class>/*.png and "
             "test/<class>/*.png, with classes airplane, automobile, bird, cat, deer, dog, "
-            "frog, horse, ship and truck"
+            "frog, horse, ship and truck (the results of this project are of JPEG, quality 75)"
         ),
         citation="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         classes=(

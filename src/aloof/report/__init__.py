@@ -2,6 +2,7 @@
 
 from aloof.report.figures import (
     check_drawing,
+    image_pairs,
     latent_map,
     plot_roc,
     save_figure,
@@ -13,6 +14,7 @@ __all__ = [
     "Findings",
     "Tally",
     "check_drawing",
+    "image_pairs",
     "latent_map",
     "plot_roc",
     "save_figure",

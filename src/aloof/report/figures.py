@@ -1,4 +1,4 @@
-"""Pictures: latent maps, score histograms, ROC curves.
+"""Pictures: latent maps, score histograms, ROC curves, pairs of images.
 
 Every function returns a matplotlib figure of its own and touches no global state, so that
 pictures can be made in a server or a thread.
@@ -19,7 +19,14 @@ from aloof.exceptions import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check_drawing", "latent_map", "plot_roc", "save_figure", "score_histograms"]
+__all__ = [
+    "check_drawing",
+    "image_pairs",
+    "latent_map",
+    "plot_roc",
+    "save_figure",
+    "score_histograms",
+]
 
 _NORMAL, _ANOMALY = "#4477aa", "#cc3311"
 _LINES = ("#777777", "#ee7733", "#0077bb", "#009988", "#aa3377", "#222222")
@@ -128,6 +135,35 @@ def plot_roc(
     axis.set_ylabel("anomalies found")
     axis.legend(title="AUROC (%)", frameon=False, loc="lower right")
     axis.grid(alpha=0.25)
+    return figure
+
+
+def image_pairs(
+    pairs: Sequence[tuple[str, NDArray[np.uint8], NDArray[np.uint8]]], *, columns: int = 8
+) -> Figure:
+    """Show pairs of images side by side.
+
+    Parameters
+    ----------
+    pairs
+        Of each a title and two images ``(channels, height, width)``, bytes.
+    columns
+        Pairs in a row of the picture.
+    """
+    check_drawing()
+    from matplotlib.figure import Figure
+
+    rows = -(-len(pairs) // columns)
+    figure = Figure(figsize=(1.7 * columns, 1.1 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis in axes:
+        axis.set_axis_off()
+    for axis, (title, *images) in zip(axes, pairs, strict=False):
+        height = images[0].shape[1]
+        gap = np.full((images[0].shape[0], height, max(1, height // 16)), 255, np.uint8)
+        joined = np.concatenate([images[0], gap, images[1]], 2).transpose(1, 2, 0)
+        axis.imshow(joined[..., 0] if joined.shape[2] == 1 else joined, cmap="gray", vmin=0)
+        axis.set_title(title, fontsize=7)
     return figure
 
 

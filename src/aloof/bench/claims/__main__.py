@@ -1,0 +1,37 @@
+"""Check the figures in README.md and docs/ against the records in results/."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from aloof.bench.claims import Evidence, check, corrected
+from aloof.exceptions import ExperimentError
+from aloof.io import write_file
+
+
+def main() -> int:
+    """Print what is wrong, a line each; return 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("documents", nargs="*", type=Path, help="default: README.md and docs/")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="the records")
+    parser.add_argument(
+        "--write", action="store_true", help="put what the records say into the documents"
+    )
+    options = parser.parse_args()
+    documents = options.documents or [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+    evidence = Evidence(options.results)
+    wrong = 0
+    for path in documents:
+        if options.write:
+            write_file(path, corrected(path, evidence), ExperimentError)
+        for finding in check(path, evidence):
+            print(finding)
+            wrong += 1
+    print(f"{wrong} of the figures in {len(documents)} documents need a look.", file=sys.stderr)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -128,6 +128,9 @@ SHORT = {
     "deep-sad-5": _SPHERE,
     "deep-sad-no-pretraining": _SPHERE | {"pretrain_epochs": 0},
     "classifier": {"max_epochs": 30},
+    "dagmm": {"max_epochs": 60},
+    "dsebm": {"max_epochs": 15},
+    "inclusive-nrf": {"max_epochs": 20, "learning_rate": 5e-3},
     "devnet": {"max_epochs": 20},
     "ss-dgm": {"max_epochs": 20, "learning_rate": 3e-3},
 }

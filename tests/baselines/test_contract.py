@@ -196,6 +196,13 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("adgan", {"generator_rate": -1.0, "n_starts": 1.5}),
         ("dadgt", {"images": {}, "depth": 12, "widen": 0, "normality": "x"}),
         ("dadgt", {"depth": 4, "widen": "x"}),
+        ("dsebm", {"criterion": "error", "noise_scale": 0.0}),
+        ("dsebm", {"criterion": None, "noise_scale": "x"}),
+        ("dagmm", {"estimator_hidden": (), "n_components": 0, "dropout": 1.0}),
+        ("dagmm", {"energy_weight": -1.0, "penalty_weight": None, "dropout": "x"}),
+        ("inclusive-nrf", {"n_steps": 0, "step_size": 0.0, "momentum": 1.0, "sigma": -1.0}),
+        ("inclusive-nrf", {"step_noise": "x", "revise_codes": 1, "confinement": None}),
+        ("inclusive-nrf", {"n_convolutions": 0}),
     ],
 )
 def test_parameters_out_of_bounds_are_named(name, parameters, hidden):

@@ -174,7 +174,9 @@ def test_epochs_are_reported_over_stacks_and_phases(fit_problems, simple, name):
     assert {report.n_members for report in reports} == {1, 2}
 
 
-@pytest.mark.parametrize("name", ["autoencoder", "deep-svdd", "deep-svdd-soft"])
+@pytest.mark.parametrize(
+    "name", ["autoencoder", "dagmm", "deep-svdd", "deep-svdd-soft", "dsebm", "inclusive-nrf"]
+)
 def test_what_learns_nothing_from_labels_is_trained_once(fit_problems, rows, name):
     problems = [rows.problem((0, 1), 2), rows.problem((2, 3)), rows.problem((0, 1))]
     reports = []
@@ -259,6 +261,13 @@ def test_fit_takes_images(visible_images):
         ("autoencoder", {"bias": False}),
         ("adgan", {"penalty": 1.0}),
         ("dadgt", {"widen": 2}),
+        ("dsebm", {"noise_scale": 0.4}),
+        ("dagmm", {"energy_weight": 0.2}),
+        ("dagmm", {"penalty_weight": 0.1}),
+        ("dagmm", {"dropout": 0.0}),
+        ("inclusive-nrf", {"confinement": 0.2}),
+        ("inclusive-nrf", {"n_steps": 3}),
+        ("inclusive-nrf", {"step_size": 0.2}),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(

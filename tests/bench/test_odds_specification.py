@@ -54,7 +54,8 @@ def test_every_file_is_valid(path: Path) -> None:
 
 def test_the_ablation_has_the_papers_eight_variants() -> None:
     experiment = make(file=next(path for path in FILES if path.stem == "odds-ablation"))
-    assert len(experiment.systems) == 8
+    assert len(experiment.variants) == 8
+    assert len(experiment.systems) == 2 * 8
     for variant in experiment.variants:
         encoder, decoder, n_members = variant.name.split("-")
         assert variant.parameters == {

@@ -13,7 +13,7 @@ from aloof.bench.identity import jsonable
 from aloof.bench.odds import Case
 from aloof.bench.records import Record, append_records, latest
 from aloof.bench.records import read_records as read
-from aloof.exceptions import ExperimentError
+from aloof.exceptions import AloofWarning, ExperimentError
 
 CASE = Case("cardio", "dp", "ours", "", 0.01, 0.0, 3)
 OTHER = Case("cardio", "knn", "", "", 0.01, 0.0, 3)
@@ -49,12 +49,22 @@ def test_the_last_record_of_a_case_counts(tmp_path: Path) -> None:
     assert latest(read_records(path), case_of)[CASE]["auroc"] == 0.9
 
 
-def test_a_torn_line_is_ignored_and_then_cut_off(tmp_path: Path) -> None:
+def test_a_torn_line_is_left_out_and_then_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     append(path, CASE)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:20])
-    assert len(read_records(path)) == 1
+    with pytest.warns(AloofWarning, match=r"last line of .*records.jsonl stops in the middle"):
+        assert len(read_records(path)) == 1
+    append(path, OTHER)
+    assert [record["method"] for record in read_records(path)] == ["dp", "knn"]
+
+
+def test_a_whole_record_without_an_end_of_line_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    append(path, CASE)
+    path.write_bytes(path.read_bytes().rstrip())
+    assert [record["method"] for record in read_records(path)] == ["dp"]
     append(path, OTHER)
     assert [record["method"] for record in read_records(path)] == ["dp", "knn"]
 
@@ -62,7 +72,14 @@ def test_a_torn_line_is_ignored_and_then_cut_off(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text('{"dataset": "cardio"}\n')
-    with pytest.raises(ExperimentError, match=r"Line 1 of .*records.jsonl is not a record"):
+    with pytest.raises(ExperimentError, match="not a record of this experiment: it lacks"):
+        read_records(path)
+    for text in ("results\n", "3\n"):
+        path.write_text(text)
+        with pytest.raises(ExperimentError, match=r"Line 1 of .* not a record of aloof"):
+            read_records(path)
+    path.write_bytes(b"\x80\n")
+    with pytest.raises(ExperimentError, match="is not a file of records"):
         read_records(path)
 
 

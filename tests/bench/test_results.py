@@ -57,6 +57,8 @@ def odds(name: str) -> Study[Any]:
                 "odds-pollution",
                 "odds-ensemble",
                 "odds-ablation",
+                "odds-paper",
+                "odds-readings",
             )
         ),
     ],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -18,11 +19,12 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.baselines import DeepSAD, IsolationForest
 from aloof.bench import read_split, run_study, runner, specify, workers, write_tables
+from aloof.bench.deadline import Deadline
 from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds, systems
 from aloof.bench.odds import study as odds
 from aloof.bench.provenance import device_of
 from aloof.bench.records import read_records as read
-from aloof.bench.study import Where
+from aloof.bench.study import Group, Where
 from aloof.bench.workers import Event
 from aloof.exceptions import ExperimentError
 
@@ -334,6 +336,107 @@ def test_a_folder_that_cannot_be_used(study: Callable[..., OddsStudy], tmp_path:
     (tmp_path / "splits.json").write_text("{}x")
     with pytest.raises(ExperimentError, match="not a file of splits"):
         run_study(study(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"revision": 99}, "1 records of a newer version of aloof .revision 99 of vae"),
+        ({"shape": "round"}, "it has shape, which this version does not know"),
+        ({"seed": ...}, "it lacks seed"),
+    ],
+)
+def test_records_of_another_version_are_left_alone(
+    study: Callable[..., OddsStudy], tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    what = study(methods=["vae"], seeds=1)
+    (record,) = run_study(what, tmp_path)
+    path = tmp_path / "records.jsonl"
+    changed = {**change, **record} if "shape" in change else {**record, **change}
+    path.write_text(json.dumps({k: v for k, v in changed.items() if v is not ...}) + "\n")
+    before = path.read_bytes()
+    with pytest.raises(ExperimentError, match=message) as caught:
+        run_study(what, tmp_path)
+    assert "Nothing was changed." in str(caught.value)
+    assert path.read_bytes() == before
+
+
+class Ticks:
+    """A clock that each look moves by a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def test_what_does_not_fit_is_not_started(
+    study: Callable[..., OddsStudy], tmp_path: Path, measured: list[int]
+) -> None:
+    what = study(methods=["vae", "shallow"], seeds=2)  # a stack of two, and two alone
+    events: list[Event] = []
+    deadline = Deadline(1000, lambda cases: 2000 if len(cases) > 1 else 10)
+    records = run_study(what, tmp_path, on_event=events.append, deadline=deadline)
+    assert [record["method"] for record in records] == ["shallow", "shallow"]
+    assert measured == [1, 1]
+    (left,) = (event for event in events if event.kind == "left")
+    assert (left.n_cases, left.group.endswith("2 seeds")) == (2, True)
+    assert json.loads((tmp_path / "manifest.json").read_text())["n_run"] == 2
+
+    rest = run_study(what, tmp_path)
+    assert measured == [1, 1, 2]
+    assert [r for r in rest if r["method"] == "shallow"] == records
+
+
+def test_a_deadline_stops_what_is_running_and_keeps_what_is_done(
+    study: Callable[..., OddsStudy], tmp_path: Path
+) -> None:
+    what = study(methods=["dp", "good"], seeds=2)
+    events: list[Event] = []
+    soon = Deadline(5, clock=Ticks())  # over after some of the six epochs of the stack
+    records = run_study(what, tmp_path, on_event=events.append, deadline=soon)
+    assert records == []  # no error either
+    steps = [event for event in events if event.kind == "step"]
+    assert 0 < len(steps) < 6
+    assert sum(event.n_cases for event in events if event.kind == "left") == 4
+    assert not (tmp_path / "records.jsonl").exists()
+
+    late = Deadline(8, clock=Ticks())  # over when the stack is scored, before the others
+    records = run_study(what, tmp_path, deadline=late)
+    assert [record["method"] for record in records] == ["dp", "dp"]
+    assert len(run_study(what, tmp_path)) == 4
+
+
+def test_what_a_group_has_told_when_time_is_up_is_kept() -> None:
+    def work(tell: Any) -> Any:
+        for case in (1, 2, 3):
+            yield {"status": "ok", "case": case}
+            tell(case, 3, "scoring")
+
+    for seconds, told, end in ((3, 2, ("left", 1)), (4, 3, ("finished", 3))):
+        events: list[Event] = []
+        group = Group("one", (1, 2, 3), lambda: work)
+        soon = Deadline(seconds, clock=Ticks())
+        results = workers.execute([group], n_workers=1, on_event=events.append, deadline=soon)
+        assert [case for case, _ in results] == [1, 2, 3][:told]
+        assert sum(event.kind == "outcome" for event in events) == told
+        assert (events[-1].kind, events[-1].n_cases) == end
+
+
+def test_a_deadline_ends_workers(study: Callable[..., OddsStudy], tmp_path: Path) -> None:
+    sizes = {"n_members": 2, "hidden": [8], "latent_dim": 3}
+    long = {"name": "long", "parameters": {**sizes, "max_epochs": 100_000}}
+    what = study(methods=["dp"], seeds=1, variants=[long])
+    events: list[Event] = []
+    started = time.monotonic()
+    records = run_study(what, tmp_path, jobs=2, on_event=events.append, deadline=Deadline(3.0))
+    assert records == []
+    assert time.monotonic() - started < 60
+    assert [event.kind for event in events if event.kind != "step"] == [
+        *("planned", "started", "left")
+    ]
 
 
 @real_data

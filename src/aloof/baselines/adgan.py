@@ -214,9 +214,9 @@ class ADGAN(DeepBaseline):
     codes of 256 numbers, 3 x 3 filters, 64 channels at the last layer and up to 256 at the
     first, of 4 x 4 pixels or a few more. The rate does not fall.
 
-    The numbers of the search are those of the authors. The training is a Wasserstein GAN with
-    a gradient penalty, with the numbers of Golan and El-Yaniv, whose run of ADGAN on CatsVsDogs
-    is the one that is reported. What differs from theirs: critic and generator take their steps
+    The training is a Wasserstein GAN with a gradient penalty. Its numbers and those of the
+    search are those of Golan and El-Yaniv, whose run of ADGAN on CatsVsDogs is the one that is
+    reported. What differs from theirs: critic and generator take their steps
     at the same time, one each, where they alternate and the critic takes two; the critic is not
     normalised, and pools where theirs has strides; the generator doubles pixels before a
     convolution, and its normalisation has the statistics of the training in the search; code

@@ -282,9 +282,6 @@ class DAGMM(DeepBaseline):
 
     Parameters
     ----------
-    hidden
-        Of rows of numbers: widths of the encoder; the last one is the size of the code, which
-        should be small: 1 or 2 in the paper. The decoder is its mirror image.
     estimator_hidden
         Widths of the network that says which component a row belongs to.
     n_components
@@ -299,9 +296,9 @@ class DAGMM(DeepBaseline):
     -----
     The other parameters are those of `DeepBaseline`. Networks of rows have tanh and no
     normalisation, as published. Images have the autoencoder of the other baselines; Golan and
-    El-Yaniv's has convolutions that halve the image where ours has pooling. Widths, weights and
-    epochs of both papers are in `PUBLISHED`. Covariances get a little on their diagonals, so
-    that codes may fall on a line; the authors do not say what they do then.
+    El-Yaniv's has convolutions that halve the image where ours has pooling. Codes of the paper
+    have one or two numbers; its widths, weights and epochs are in `PUBLISHED`. Covariances get
+    a little on their diagonals, so that codes may fall on a line.
 
     Results depend on the seed more than those of other baselines, as others found as well.
 
@@ -312,7 +309,6 @@ class DAGMM(DeepBaseline):
     Golan and El-Yaniv, "Deep Anomaly Detection Using Geometric Transformations", NeurIPS 2018.
     """
 
-    hidden: tuple[int, ...] = (60, 30, 10, 1)
     estimator_hidden: tuple[int, ...] = (10,)
     n_components: int = 2
     dropout: float = 0.5

@@ -130,12 +130,13 @@ class _Halving(nn.Conv2d):
     stackable = True
 
     def __init__(self, n_in: int, n_out: int, kernel: int) -> None:
-        super().__init__(n_in, n_out, kernel, stride=2, padding=(kernel - 1) // 2)
+        pad = (kernel - 1) // 2
+        super().__init__(n_in, n_out, kernel, stride=2, padding=pad)
+        self._pad = pad
 
     def halved(self, size: Sequence[int]) -> tuple[int, ...]:
         """Return height and width of what comes of images of a height and width."""
-        (kernel, *_), (padding, *_) = self.kernel_size, _pair(self.padding)
-        return tuple((side + 2 * padding - kernel) // 2 + 1 for side in size)
+        return tuple((side + 2 * self._pad - self.kernel_size[0]) // 2 + 1 for side in size)
 
     def forward(self, x: Tensor) -> tuple[Tensor, _Pull]:  # type: ignore[override]
         """Map ``(n, members x in, h, w)``."""
@@ -143,13 +144,13 @@ class _Halving(nn.Conv2d):
         assert bias is not None
         if weight.dim() == 5:
             weight, bias, groups = weight.flatten(0, 1), bias.flatten(), len(weight)
-        padding = _pair(self.padding)
-        y = conv2d(x, weight, bias, 2, padding, groups=groups)
-        sizes = zip(x.shape[2:], y.shape[2:], self.kernel_size, padding, strict=True)
-        rest = [side + 2 * pad - kernel - 2 * (half - 1) for side, half, kernel, pad in sizes]
+        y = conv2d(x, weight, bias, 2, self._pad, groups=groups)
+        # Rows and columns at the end that no filter met: the way back has to leave room.
+        met = [2 * (half - 1) + self.kernel_size[0] - 2 * self._pad for half in y.shape[2:]]
+        rest = [side - known for side, known in zip(x.shape[2:], met, strict=True)]
 
         def pull(g: Tensor) -> Tensor:
-            return conv_transpose2d(g, weight, None, 2, padding, rest, groups)
+            return conv_transpose2d(g, weight, None, 2, self._pad, rest, groups)
 
         return y, pull
 
@@ -232,11 +233,6 @@ def _flat(x: Tensor, members: int | None) -> tuple[Tensor, _Pull]:
     )
 
 
-def _pair(padding: Any) -> tuple[int, int]:
-    assert isinstance(padding, tuple)
-    return padding[0], padding[1]
-
-
 class DSEBMMembers(LearningMembers):
     """Energies of members, and how far rows move down their slopes.
 
@@ -307,8 +303,8 @@ class DSEBM(DeepBaseline):
     and epochs are in `PUBLISHED`. Of ``images``, ``hidden`` are softplus layers before the
     experts, and ``latent_dim`` counts these. Zhai et al. also have energies of sequences.
 
-    A step costs about two of an autoencoder that has the same encoder: there and back once for
-    f, and both ways again for its gradient. It runs without `aloof`'s convolution kernels.
+    A step has the multiplications of one of an autoencoder with the same encoder: the way back
+    is its decoder. Convolutions run without `aloof`'s own kernels.
 
     References
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod
+from math import prod, sqrt
 from typing import Any, ClassVar
 
 import torch
@@ -15,7 +15,7 @@ from torch.nn.functional import conv2d, leaky_relu, max_pool2d, pad
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.members import LearningMembers, mixed_task
 from aloof.baselines.networks import Networks
-from aloof.estimators._parameters import BOOLEAN, Check, integer, real
+from aloof.estimators._parameters import BOOLEAN, Check, integer, or_none, real
 from aloof.networks import default_filters
 from aloof.networks.stacked import can_fuse, fused_stage
 from aloof.problem import Problem
@@ -254,11 +254,13 @@ class RandomFieldMembers(LearningMembers):
         if self.sampling.sigma:
             start = start + self.sampling.sigma * own.reshape(x.shape)
         sample, revised = self.revise(start, code, steps)
-        u, u_sample = self._u(x), self._u(sample)
+        both = self.stacks["potential"](torch.cat([x, sample], 1), training=True)
+        u, u_sample = both.chunk(2, 1)
         field = u_sample - u + self.confinement * u.square()
         if self.sampling.revise_codes:
             made = self._generated(revised)
-        return field + (sample - made).square().flatten(2).sum(-1)
+        loss: Tensor = field + (sample - made).square().flatten(2).sum(-1)
+        return loss
 
     def revise(self, x: Tensor, code: Tensor, noise: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Move generated rows to where the field has more of them, and codes after them.
@@ -298,10 +300,6 @@ class RandomFieldMembers(LearningMembers):
         u: Tensor = self.stacks["potential"](_centred(x))
         return -u
 
-    def _u(self, x: Tensor) -> Tensor:
-        u: Tensor = self.stacks["potential"](x, training=True)
-        return u
-
     def _generated(self, code: Tensor, *, frozen: bool = False) -> Tensor:
         made: Tensor = self.stacks["generator"](code, training=True, frozen=frozen)
         return _centred(made.to(code.dtype))
@@ -339,11 +337,12 @@ class InclusiveNRF(DeepBaseline):
     hidden
         Of rows of numbers: widths of u; the last one is also the size of the generator's code.
     n_steps, step_size, momentum
-        How samples are moved: steps, their length in gradients of u, and what share of a step
-        goes on in the next (0: Langevin dynamics, otherwise Hamiltonian). Pixels are in
-        [-1, 1] here.
+        How samples are moved: steps, their length in gradients of u (None: 0.1 for rows of
+        numbers, and the authors' 0.03 for images, whose pixels are in [-1, 1] here), and what
+        share of a step goes on in the next (0: Langevin dynamics, otherwise Hamiltonian).
     step_noise
-        Standard deviation of the noise of a step. The authors left it out for anomalies.
+        Standard deviation of the noise of a step. None: for rows of numbers that of Langevin
+        dynamics, the root of twice `step_size`; for images none, as in the authors' code.
     sigma
         Standard deviation of the noise that is added to what is generated.
     revise_codes
@@ -364,8 +363,8 @@ class InclusiveNRF(DeepBaseline):
     for each network; here it is Adam with one rate. Their code reports the best AUROC on the
     test set over all epochs; ours is that of the last epoch.
 
-    A step costs `n_steps` gradients of u beside its training: about 3 + 2 `n_steps` / 3 times
-    a classifier's.
+    Each move of the samples is a gradient of u: a step has about 2 + 2/3 `n_steps` times the
+    multiplications of a classifier that is as large as u, and the generator's.
 
     References
     ----------
@@ -376,9 +375,9 @@ class InclusiveNRF(DeepBaseline):
 
     hidden: tuple[int, ...] = (60, 30, 10)
     n_steps: int = 10
-    step_size: float = 0.03
+    step_size: float | None = None
     momentum: float = 0.0
-    step_noise: float = 0.0
+    step_noise: float | None = None
     sigma: float = 0.0
     revise_codes: bool = False
     confinement: float = 0.1
@@ -388,9 +387,9 @@ class InclusiveNRF(DeepBaseline):
 
     checks: ClassVar[Mapping[str, Check]] = {
         "n_steps": integer(1),
-        "step_size": real(0, above=True),
+        "step_size": or_none(real(0, above=True)),
         "momentum": real(0, 1, below=True),
-        "step_noise": real(0),
+        "step_noise": or_none(real(0)),
         "sigma": real(0),
         "revise_codes": BOOLEAN,
         "confinement": real(0),
@@ -411,16 +410,17 @@ class InclusiveNRF(DeepBaseline):
             setup.stack(generators, [code]),
             row_size=prod(networks.shape),
             code_size=networks.size,
-            sampling=Sampling(
-                self.n_steps,
-                self.step_size,
-                self.momentum,
-                self.step_noise,
-                self.sigma,
-                self.revise_codes,
-            ),
+            sampling=self._sampling(of_images=len(networks.shape) == 3),
             confinement=self.confinement,
         )
+
+    def _sampling(self, *, of_images: bool) -> Sampling:
+        step, noise = self.step_size, self.step_noise
+        if step is None:
+            step = 0.03 if of_images else 0.1
+        if noise is None:
+            noise = 0.0 if of_images else sqrt(2 * step)
+        return Sampling(self.n_steps, step, self.momentum, noise, self.sigma, self.revise_codes)
 
     def _potential(self, shape: tuple[int, ...]) -> Potential:
         if len(shape) == 1:

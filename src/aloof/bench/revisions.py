@@ -7,8 +7,9 @@ compares the scores of tiny fits with those of a file, so that nobody forgets.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["REVISIONS", "revision"]
+__all__ = ["REVISIONS", "is_newer", "revision"]
 
 REVISIONS: Mapping[str, int] = {
     "vae": 1,
@@ -63,3 +64,18 @@ def revision(method: str, *, images: bool = False) -> int:
     name = "autoencoder" if method.endswith("-hybrid") else _OF.get(method, method)
     number = REVISIONS.get(name, 1)
     return _OF_IMAGES.get(name, number) if images else number
+
+
+def is_newer(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is of a revision that this version of aloof does not know.
+
+    Examples
+    --------
+    >>> is_newer({"method": "dp", "revision": 99}), is_newer({"method": "dp"})
+    (True, False)
+    """
+    method = record.get("method")
+    known = max(REVISIONS.values())
+    if method is not None:
+        known = max(revision(method), revision(method, images=True))
+    return bool(record.get("revision", 1) > known)

@@ -15,9 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aloof.bench.deadline import Deadline
 from aloof.bench.identity import jsonable
 from aloof.bench.provenance import code_version, device_name, now, provenance
 from aloof.bench.records import Record, append_records, good, latest, read_records
+from aloof.bench.revisions import is_newer
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import Grid, to_csv, to_markdown
 from aloof.bench.workers import Event, execute
@@ -40,6 +42,7 @@ def run_study(
     device: str = "auto",
     command: str = "",
     on_event: Callable[[Event], None] | None = None,
+    deadline: Deadline | None = None,
 ) -> list[Record]:
     """Run what the folder does not hold yet, and return the record of every case.
 
@@ -60,10 +63,12 @@ def run_study(
         What the user typed, for the manifest.
     on_event
         Called as things happen.
+    deadline
+        When to end, with what is done by then. What does not fit is not started.
 
     Returns
     -------
-    Records in the order of the study's cases.
+    Records in the order of the study's cases; with a deadline, of those that have one.
     """
     tell = on_event or _ignore
     where = Where(resolve_device(device), folder, jobs)
@@ -71,7 +76,9 @@ def run_study(
     path = folder / RECORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = latest(read_records(path, study.case_of), study.case_of)
+        records = read_records(path, study.case_of)
+        _refuse_newer(records, path)
+        found = latest(records, study.case_of)
         study.prepare(folder)
     except OSError as error:
         raise ExperimentError(
@@ -105,13 +112,16 @@ def run_study(
             write(case, {"status": "infeasible", "message": f"infeasible: {reason}"}, {})
     tell(Event("planned", "", len(todo)))
     groups = list(study.groups(todo, where)) if todo else []
-    with closing(execute(groups, n_workers=jobs, on_event=tell)) as results:  # type: ignore[type-var]
+    n_run = 0
+    running = execute(groups, n_workers=jobs, on_event=tell, deadline=deadline)
+    with closing(running) as results:  # type: ignore[type-var]
         for case, outcome in results:
             made = {"status": "ok", "device": manifest["device"], **outcome}
             write(case, made, study.identity(case).record)
-    done = {"finished": now(), "seconds": time.monotonic() - started, "n_run": len(todo)}
+            n_run += 1
+    done = {"finished": now(), "seconds": time.monotonic() - started, "n_run": n_run}
     _write_manifest(folder, {**manifest, **done})
-    return [found[case] for case in study.cases]
+    return [found[case] for case in study.cases if case in found]
 
 
 def stored(study: Study[_C], folder: Path) -> list[Record]:
@@ -156,6 +166,18 @@ def write_tables(
 
 
 _NOTHING: Record = {"status": "missing"}
+
+
+def _refuse_newer(records: list[dict[str, Any]], path: Path) -> None:
+    """Raise an error for records that would be hidden by older ones."""
+    newer = [record for record in records if is_newer(record)]
+    if newer:
+        method = newer[0].get("method", "a system")
+        raise ExperimentError(
+            f"{path} has {len(newer)} records of a newer version of aloof (revision "
+            f"{newer[0]['revision']} of {method}). Update aloof, or choose another folder. "
+            "Nothing was changed."
+        )
 
 
 def _shown(study: Study[_C], case: _C, found: Mapping[_C, Record]) -> bool:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from aloof.bench.specification import Specification
 from aloof.bench.tables import Grid, Line
 from aloof.training import EpochReport, ProgressCallback
 
-__all__ = ["Group", "Outcome", "Study", "Tell", "Where", "Work", "epochs"]
+__all__ = ["Group", "Outcome", "Study", "Tell", "Where", "Work", "epochs", "read_case"]
 
 _C = TypeVar("_C")
 Outcome = dict[str, Any]
@@ -38,6 +39,32 @@ def epochs(tell: Tell, what: str = "") -> ProgressCallback:
         tell(epoch.epoch, epoch.max_epochs, what)
 
     return report
+
+
+def read_case(case_type: type[Any], record: Record) -> Any:
+    """Return the case of a record; what an older record lacks has its default.
+
+    Parameters
+    ----------
+    case_type
+        A dataclass.
+    record
+        As it was written: the fields of its case come before its `status`.
+
+    Raises
+    ------
+    ValueError
+        For a record of another kind of study, or of a version that tells cases apart by more
+        than this one knows.
+    """
+    own = {field.name: field.default for field in fields(case_type)}
+    lacking = [name for name in own if own[name] is MISSING and name not in record]
+    if lacking:
+        raise ValueError(f"it lacks {', '.join(lacking)}")
+    first = takewhile(lambda name: name != "status", record) if "status" in record else ()
+    if unknown := [name for name in first if name not in own]:
+        raise ValueError(f"it has {', '.join(unknown)}, which this version does not know")
+    return case_type(**{name: record[name] for name in own if name in record})
 
 
 @dataclass(frozen=True)
@@ -99,9 +126,8 @@ class Study(ABC, Generic[_C]):
     cases: Sequence[_C]
 
     def case_of(self, record: Record) -> _C:
-        """Return what a record is about; what an older one lacks has its default."""
-        names = {field.name for field in fields(self.case_type)}
-        case: _C = self.case_type(**{name: record[name] for name in names & record.keys()})
+        """Return what a record is about; see `read_case`."""
+        case: _C = read_case(self.case_type, record)
         return case
 
     def infeasible(self, case: _C) -> str | None:

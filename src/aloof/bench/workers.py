@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 
+from aloof.bench.deadline import Deadline, TimeIsUp
 from aloof.bench.study import Group, Outcome, Tell, Work
 
 __all__ = ["Event", "EventCallback", "execute"]
@@ -28,18 +29,18 @@ class Event:
     ----------
     kind
         The run is planned; a group was started, has got further, has an outcome for a case,
-        or is finished.
+        is finished, or is left for want of time.
     group
         Its label.
     n_cases
-        Of the group; with an outcome; still to do when the run is planned.
+        Of the group; with an outcome; still to do when the run is planned, or left.
     done, total, what
         How far it is with what, for a step.
     errors
         What went wrong, for a group that is finished.
     """
 
-    kind: Literal["planned", "started", "step", "outcome", "finished"]
+    kind: Literal["planned", "started", "step", "outcome", "finished", "left"]
     group: str
     n_cases: int
     done: int = 0
@@ -53,7 +54,11 @@ _Results = Iterator[tuple[Any, Outcome]]
 
 
 def execute(
-    groups: Sequence[Group[Any]], *, n_workers: int, on_event: EventCallback
+    groups: Sequence[Group[Any]],
+    *,
+    n_workers: int,
+    on_event: EventCallback,
+    deadline: Deadline | None = None,
 ) -> _Results:
     """Run groups and yield each case with its outcome as soon as there is one.
 
@@ -66,6 +71,9 @@ def execute(
         come first.
     on_event
         Called from this process, maybe from another thread.
+    deadline
+        Groups that do not fit are left; those that run when it comes are stopped: here at
+        their next step, in workers at once.
 
     Notes
     -----
@@ -75,20 +83,43 @@ def execute(
     """
     waiting: deque[Group[Any]] = deque()
     for group in groups:
-        if group.here or n_workers == 1:
-            on_event(Event("started", group.label, len(group.cases)))
-            yield from _told(group, group.prepare()(_teller(group.label, on_event)), on_event)
-        else:
+        if not group.here and n_workers > 1:
             waiting.append(group)
+        elif _left(group, on_event, deadline):
+            continue
+        else:
+            yield from _here(group, on_event, deadline)
     suspects: list[Group[Any]] = []
     while waiting:
-        yield from _pool(waiting, n_workers, on_event, suspects)
+        yield from _pool(waiting, n_workers, on_event, suspects, deadline)
     for group in suspects:
         again: list[Group[Any]] = []
-        yield from _pool(deque([group]), 1, on_event, again)
+        yield from _pool(deque([group]), 1, on_event, again, deadline)
         if again:
             message = "The process was killed, perhaps for want of memory."
             yield from _told(group, _failed(group, message), on_event)
+
+
+def _left(group: Group[Any], on_event: EventCallback, deadline: Deadline | None) -> bool:
+    """Return whether a group is left for want of time, and tell."""
+    if deadline is None or deadline.allows(group.cases):
+        return False
+    on_event(Event("left", group.label, len(group.cases)))
+    return True
+
+
+def _here(group: Group[Any], on_event: EventCallback, deadline: Deadline | None) -> _Results:
+    """Run a group in this process; what is done when its time is up is kept."""
+    on_event(Event("started", group.label, len(group.cases)))
+    left = len(group.cases)
+    try:
+        outcomes = group.prepare()(_teller(group.label, on_event, deadline))
+        for result in _told(group, outcomes, on_event):
+            yield result
+            left -= 1
+    except TimeIsUp:
+        kind: Literal["left", "finished"] = "left" if left else "finished"
+        on_event(Event(kind, group.label, left or len(group.cases)))
 
 
 def _pool(
@@ -96,8 +127,9 @@ def _pool(
     n_workers: int,
     on_event: EventCallback,
     suspects: list[Group[Any]],
+    deadline: Deadline | None,
 ) -> _Results:
-    """Run the waiting groups until there is none or a worker dies."""
+    """Run the waiting groups until there is none, a worker dies or time is up."""
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
     messages = context.SimpleQueue()
@@ -110,6 +142,9 @@ def _pool(
         while waiting or running:
             while waiting and len(running) < n_workers:
                 group = waiting[0]
+                if _left(group, on_event, deadline):
+                    waiting.popleft()
+                    continue
                 try:
                     task = pool.submit(_work, group.label, group.prepare())
                 except BrokenProcessPool:
@@ -117,7 +152,14 @@ def _pool(
                     return
                 running[task] = waiting.popleft()
                 on_event(Event("started", group.label, len(group.cases)))
-            for task in wait(running, return_when=FIRST_COMPLETED).done:
+            seconds = None if deadline is None else deadline.left
+            done = wait(running, seconds, return_when=FIRST_COMPLETED).done
+            if running and not done:  # time is up
+                for group in running.values():
+                    on_event(Event("left", group.label, len(group.cases)))
+                running.clear()
+                continue
+            for task in done:
                 group = running[task]
                 try:
                     outcomes = task.result()
@@ -128,7 +170,7 @@ def _pool(
                     outcomes = _failed(group, f"{type(error).__name__}: {error}")
                 del running[task]
                 yield from _told(group, outcomes, on_event)
-        complete = True
+        complete = deadline is None or bool(deadline.left)
     finally:
         if complete:
             pool.shutdown()
@@ -154,9 +196,11 @@ def _failed(group: Group[Any], message: str) -> list[Outcome]:
     return [{"status": "error", "message": message} for _ in group.cases]
 
 
-def _teller(label: str, on_event: EventCallback) -> Tell:
+def _teller(label: str, on_event: EventCallback, deadline: Deadline | None = None) -> Tell:
     def tell(done: int, total: int, what: str = "") -> None:
         on_event(Event("step", label, 0, done, total, what))
+        if deadline is not None:
+            deadline.check()
 
     return tell
 

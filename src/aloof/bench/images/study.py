@@ -121,7 +121,9 @@ class ImageStudy(Study[ImageCase]):
         splits = [self.split(case) for case in cases]
         scores = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
         trained = (time.monotonic() - started) / len(cases)
-        for case, split, score in zip(cases, splits, scores, strict=True):
+        for number, (case, split, score) in enumerate(
+            zip(cases, splits, scores, strict=True), 1
+        ):
             held = np.concatenate([split.held_normal, split.held_anomaly])
             started = time.monotonic()
             found = score(np.concatenate([data.test, data.train[held]]))
@@ -137,6 +139,7 @@ class ImageStudy(Study[ImageCase]):
                 "seconds": seconds,
                 "stacked": len(cases),
             }
+            tell(number, len(cases), "scoring")
 
     def manifest(self) -> Mapping[str, Any]:
         """Return our methods' settings and the digest of the data."""

@@ -10,9 +10,12 @@ __all__ = ["bench"]
 
 
 class _Experiments(Gathered):
-    modules = {  # noqa: RUF012 - in the order of the paper
+    modules = {  # noqa: RUF012 - of the whole paper, then in its order
         name: f"aloof.cli.bench.{name}"
-        for name in ("odds", "figure1", "images", "planning", "text")
+        for name in (
+            *("status", "next", "page"),
+            *("odds", "figure1", "images", "planning", "text"),
+        )
     }
 
 

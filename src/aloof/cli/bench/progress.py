@@ -42,7 +42,7 @@ def running() -> Iterator[EventCallback]:
                 bar.update(total, total=event.n_cases)
             elif event.kind == "outcome":
                 bar.advance(total, event.n_cases)
-            elif event.kind == "finished":
+            elif event.kind in ("finished", "left"):
                 if event.group in tasks:
                     bar.remove_task(tasks.pop(event.group))
                 for message in event.errors[:1]:

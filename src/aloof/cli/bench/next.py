@@ -1,0 +1,198 @@
+"""``aloof bench next``: fill as many cells of the paper's tables as time allows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aloof.bench.paper.kinds import KINDS
+from aloof.bench.paper.queue import Done, Tried, choose, run_task, shortest
+from aloof.bench.paper.status import Status, Task, look
+from aloof.bench.specification import known
+from aloof.cli.bench.command import Device, Jobs, names
+from aloof.cli.bench.progress import running
+from aloof.cli.bench.status import (
+    Experiments,
+    Results,
+    device_kind,
+    say_minutes,
+    tell_problems,
+)
+from aloof.exceptions import ExperimentError
+from aloof.phrases import count
+from aloof.training import resolve_device
+
+__all__ = ["next"]
+
+
+def next(
+    minutes: Annotated[float, typer.Option(help="How long it may take.")],
+    results: Results = Path("results"),
+    experiments: Experiments = Path("experiments"),
+    device: Device = "auto",
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Kinds of studies, with commas between: images, odds, text, planning."
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(help="Tables, with commas between; see aloof bench status. Default: all."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")
+    ] = False,
+    jobs: Jobs = 2,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each command that was run.")
+    ] = False,
+) -> None:
+    """Run what the paper's tables lack, most important first, and stop in time.
+
+    Takes what **aloof bench status** lists in its order, as much as fits by measured speeds,
+    and runs it like the commands there: records go into results/NAME of each experiment, and
+    its tables are made anew. When time is up, what is running is stopped; what is recorded
+    stays, and the next call goes on from there.
+
+    With a GPU, systems without networks are left to other machines; without one they come
+    first, and nothing is started that only a GPU finishes in time. What runs here ends at its
+    next epoch or case, what runs in processes of its own (ODDS with two jobs) at once.
+
+    Example: **aloof bench next --minutes 20 --only images**
+    """
+    ends = time.monotonic() + 60 * minutes
+    if not minutes > 0:
+        raise ExperimentError(f"--minutes must be more than 0; got {minutes:g}.")
+    resolve_device(device)
+    kinds = names("only", only)
+    if kinds is not None:
+        _check_kinds(kinds)
+    tables = names("table", table)
+    tried: Tried = set()
+    ran: list[Done] = []
+    while True:
+        found = look(results, experiments, device=device_kind(device), tables=tables)
+        if found.results.problems:
+            raise ExperimentError(found.results.problems[0])
+        if not ran:
+            tell_problems(found)
+        tasks = choose(found, ends - time.monotonic(), kinds=kinds, tried=tried)
+        if not tasks and not ran:
+            _refuse(found, minutes, kinds)
+        if dry_run or not tasks:
+            break
+        for task in tasks:
+            left = ends - time.monotonic()
+            if left > 0:
+                ran.append(_run(task, results, left, found, tried, device, jobs, as_json))
+        if ends <= time.monotonic():
+            break
+    if dry_run:
+        for task in tasks:
+            _tell(task, as_json=as_json)
+        return
+    _tell_end(ran, as_json=as_json)
+
+
+def _check_kinds(kinds: list[str]) -> None:
+    try:
+        known("kind of study", KINDS)(tuple(kinds))
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error
+
+
+def _refuse(found: Status, minutes: float, kinds: list[str] | None) -> None:
+    least = shortest(found, kinds=kinds)
+    if least is None:
+        where = " with this device" if found.works else ""
+        raise ExperimentError(f"There is nothing left to run{where}: see aloof bench status.")
+    work, time_of_it = least
+    raise ExperimentError(
+        f"Nothing fits in {minutes:g} minutes: the shortest is {work.cell.label} "
+        f"({work.experiment.name}), about {time_of_it.minutes:.1f} minutes for one case "
+        f"({time_of_it.how})."
+    )
+
+
+def _run(
+    task: Task,
+    results: Path,
+    seconds: float,
+    found: Status,
+    tried: Tried,
+    device: str,
+    jobs: int,
+    as_json: bool,
+) -> Done:
+    if not as_json:
+        typer.echo(f"{seconds / 60:.1f} min left. ", nl=False)
+        _tell(task, as_json=False)
+    started = time.monotonic()
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    try:
+        with running() as report:
+            done = run_task(
+                task,
+                results,
+                seconds,
+                found.speeds,
+                device=device,
+                jobs=jobs,
+                command=command,
+                on_event=report,
+                tried=tried,
+            )
+    except KeyboardInterrupt:
+        folder = results / task.bundle.experiment.name
+        typer.echo(
+            f"Interrupted. What is done is in {folder}; the same command continues.", err=True
+        )
+        raise typer.Exit(130) from None
+    except Exception as error:  # data that is not there, too little memory: the rest goes on
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(f"{task.bundle.experiment.name} was not run: {reason}", err=True)
+        done = Done(0, task.n_cases, (reason,), ())
+    taken = (time.monotonic() - started) / 60
+    for note in done.notes:
+        typer.echo(note, err=True)
+    if as_json:
+        outcome: dict[str, Any] = {"run": done.n_run, "left": done.n_left}
+        outcome |= {"failed": len(done.errors), "minutes_taken": round(taken, 2)}
+        typer.echo(json.dumps({**task.record, **outcome}))
+    else:
+        left = f", {done.n_left} are left" if done.n_left else ""
+        typer.echo(f"  {done.n_run} cases in {taken:.1f} min{left}.")
+    return done
+
+
+def _tell(task: Task, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(task.record))
+        return
+    typer.echo(
+        f"{task.bundle.command}\n  {count(len(task.bundle.works), 'cell')}, "
+        f"{count(task.n_cases, 'case')}, about "
+        f"{say_minutes(task)} ({task.estimate.how})"
+    )
+
+
+def _tell_end(ran: list[Done], *, as_json: bool) -> None:
+    errors = [error for done in ran for error in done.errors]
+    if not as_json:
+        n_run, n_left = sum(done.n_run for done in ran), sum(done.n_left for done in ran)
+        rest = f" {n_left} were begun or planned and are left." if n_left else ""
+        typer.echo(f"{n_run} cases were run.{rest} See aloof bench status for what is missing.")
+    if errors:
+        first = errors[0].rstrip(".")
+        typer.echo(
+            f"{len(errors)} failed, the first one: {first}. The next call tries again.",
+            err=True,
+        )
+        raise typer.Exit(1)

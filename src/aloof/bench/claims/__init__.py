@@ -46,7 +46,7 @@ with ``published,`` has the paper's figures.
 and what they are. Numbers in code, and after the name of a program, need no marker.
 """
 
-from aloof.bench.claims.documents import Finding, check, corrected
+from aloof.bench.claims.documents import Finding, check, corrected, documents, figures
 from aloof.bench.claims.evidence import Evidence, Query
 
-__all__ = ["Evidence", "Finding", "Query", "check", "corrected"]
+__all__ = ["Evidence", "Finding", "Query", "check", "corrected", "documents", "figures"]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from aloof.bench.claims import Evidence, check, corrected
+from aloof.bench.claims import Evidence, check, corrected, documents
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
 
@@ -20,16 +20,16 @@ def main() -> int:
         "--write", action="store_true", help="put what the records say into the documents"
     )
     options = parser.parse_args()
-    documents = options.documents or [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+    paths = options.documents or documents(Path())
     evidence = Evidence(options.results)
     wrong = 0
-    for path in documents:
+    for path in paths:
         if options.write:
             write_file(path, corrected(path, evidence), ExperimentError)
         for finding in check(path, evidence):
             print(finding)
             wrong += 1
-    print(f"{wrong} of the figures in {len(documents)} documents need a look.", file=sys.stderr)
+    print(f"{wrong} of the figures in {len(paths)} documents need a look.", file=sys.stderr)
     return int(wrong > 0)
 
 

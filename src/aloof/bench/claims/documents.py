@@ -6,12 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from aloof.bench.claims.evidence import Evidence, Measure, Query
 from aloof.exceptions import ExperimentError
 
-__all__ = ["Figure", "Finding", "check", "corrected"]
+__all__ = ["Figure", "Finding", "check", "corrected", "documents", "figures"]
 
 _MARKER = re.compile(r"<!-- (no )?figures: (.*?)-->", re.DOTALL)
 _NUMBER = re.compile(
@@ -25,6 +26,7 @@ _HIDDEN = re.compile(
     re.DOTALL,
 )
 _FENCE = re.compile(r"^(\s*```).*?^\s*```[^\n]*$", re.DOTALL | re.MULTILINE)
+_GENERATED = ("reproduction.md",)
 _SETTING = re.compile(r" \((ours|paper)\)$")
 _PUBLISHED = re.compile(r"^(?:published, |the paper's )")
 _OF_THE_PAPER = (Measure("paper", 1.0), Measure("paper", 1.0, "std"))
@@ -107,6 +109,18 @@ class _Marker:
     words: str
     covers: tuple[int, int]
     results: bool
+
+
+def documents(root: Path) -> list[Path]:
+    """Return README.md and the pages of docs/, without those that a command makes."""
+    pages = sorted((root / "docs").glob("*.md"))
+    return [root / "README.md", *(page for page in pages if page.name not in _GENERATED)]
+
+
+def figures(text: str) -> Iterator[Figure]:
+    """Yield the numbers that the markers of a document are about."""
+    for marker in _markers(text):
+        yield from _figures(text, marker)
 
 
 def check(path: Path, evidence: Evidence, *, named: Path | None = None) -> Iterator[Finding]:
@@ -313,6 +327,7 @@ def _loose(text: str, covered: Iterable[tuple[int, int]]) -> Iterator[Figure]:
             yield figure
 
 
+@lru_cache(maxsize=4)
 def _shown(text: str) -> str:
     """Return a text with blanks in the place of what is no prose."""
 

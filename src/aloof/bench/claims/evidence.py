@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from aloof.bench.images.paper import image_paper_figure
-from aloof.bench.images.specification import with_setting
 from aloof.bench.odds.paper import paper_figures
+from aloof.bench.paper.kinds import KINDS
 from aloof.bench.records import Record, good, grouped
+from aloof.bench.runner import RECORDS
 from aloof.bench.statistics import moments, paired
 from aloof.bench.text.corpus import DIRECTIONS
 from aloof.bench.text.tables import PAPER_IMDB
@@ -285,12 +287,14 @@ def _get(record: Record, name: str) -> Any:
 @lru_cache(maxsize=64)
 def _read(path: Path) -> tuple[Record, ...]:
     """Read a folder of records, of each case the last one, or a file of JSON."""
-    file = path / "records.jsonl" if path.suffix == "" else path
+    file = path / RECORDS if path.suffix == "" else path
+    kind = KINDS.get(path.name.partition("-")[0])
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".jsonl":
             lines = [json.loads(line) for line in text.splitlines()]
-            return tuple(_latest(map(_with_setting, good(lines))))
+            whole = ({**line, **kind.fields(line)} if kind else line for line in good(lines))
+            return tuple(_latest(whole))
         content = json.loads(text)
     except OSError as error:
         raise ExperimentError(f"{file} cannot be read: {error.strerror or error}") from error
@@ -309,11 +313,6 @@ def _latest(records: Iterable[Record]) -> Iterable[Record]:
     return {case(record): record for record in records}.values()
 
 
-def _with_setting(record: Record) -> Record:
-    """Return a record with the setting that older ones lack."""
-    return with_setting(record) if "normal" in record else {"setting": "ours", **record}
-
-
 def _matches(key: str, value: Any, wanted: str) -> bool:
     if wanted == "*":
         return value is not None
@@ -325,10 +324,11 @@ def _matches(key: str, value: Any, wanted: str) -> bool:
         return str(value).lower() == wanted.lower()
     if isinstance(value, int | float):
         number = _as_number(wanted)
-        return number is not None and bool(np.isclose(value, number, rtol=1e-9, atol=1e-12))
+        return number is not None and math.isclose(value, number, rel_tol=1e-9, abs_tol=1e-12)
     return _name(str(value)) == _name(wanted)
 
 
+@lru_cache(maxsize=4096)
 def _as_number(text: str) -> float | None:
     match = _NUMBER.match(text.replace(",", ""))
     if match is None:
@@ -337,6 +337,7 @@ def _as_number(text: str) -> float | None:
     return number / 100 if match[3] else number
 
 
+@lru_cache(maxsize=4096)
 def _name(text: str) -> str:
     """Return the name that the code has for what people call otherwise."""
     plain = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")

@@ -119,8 +119,8 @@ def _figures(block: Block, measure: str) -> Grid:
     notes += _notes(block) if measure == "auroc" else []
     if any(system.unfair for system in spec.systems):
         notes.append(
-            "Unfair: tuned with the labels of a tenth of the test rows, as the paper's one-class "
-            "SVM, SSAD and their hybrids are."
+            "Unfair: tuned with the labels of a tenth of the test rows, as the paper's "
+            "one-class SVM, SSAD and their hybrids are."
         )
     title = f"{_MEASURES[measure]} (%), {_condition(block)}"
     columns = ("%", *spec.datasets, "mean")

@@ -19,10 +19,10 @@ from aloof.io.sections import Section, problems
 from aloof.suggestion import did_you_mean
 
 __all__ = [
+    "SETTINGS",
     "Count",
     "Counts",
     "Names",
-    "SETTINGS",
     "Setting",
     "Settings",
     "Share",

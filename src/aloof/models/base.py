@@ -74,6 +74,11 @@ class Model(ABC):
         """How much there was to learn from, in words that follow what was counted."""
         return ""
 
+    @property
+    def understood(self) -> list[str]:
+        """How the training data was read, in words, where it needs to be said."""
+        return []
+
     @abstractmethod
     def read(self, data: Any) -> Any:
         """Open data as the other methods take it; they also take what this takes."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ __all__ = ["TableModel"]
 
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
+_READING = "reading"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -60,6 +61,9 @@ class TableModel(Model):
         Columns that were not to be used.
     anomaly_value
         The label of anomalies; None: 1, true or yes.
+    reading
+        What was said about how to read the training file: ``delimiter``, ``encoding``,
+        ``sheet``, ``header``. It holds for other files, where nothing else is said.
     training
         What it was made from, as JSON can hold it: ``source`` (a path, or None for a frame),
         ``n_rows`` in the source, ``n_used`` of them (all unless it was too large), and of
@@ -74,6 +78,7 @@ class TableModel(Model):
     id: str | None
     drop: tuple[str, ...]
     anomaly_value: str | None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     section, kind, things, error = "table", "a table", "rows", TableError
 
@@ -96,6 +101,13 @@ class TableModel(Model):
         return f" in {count(len(self.columns), 'column')}{sampled}"
 
     @property
+    def understood(self) -> list[str]:
+        """What the training file and its columns were read as, where it needs to be said."""
+        said = [f"{name!r} as {words}" for name, words in self.encoder.readings.items()]
+        file = self.training.get("understood")
+        return [f"{self.training['source']}: {file}", *said] if file else said
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The columns that are read as text."""
         return tuple(column.name for column in self.encoder.columns if column.reads_text)
@@ -107,10 +119,20 @@ class TableModel(Model):
         format: FormatName | None = None,
         delimiter: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
+        header: bool | None = None,
     ) -> Source | pa.Table:
         """Open a file, or take a frame; see `open_source` and `to_table`."""
         if isinstance(data, str | os.PathLike):
-            return open_source(data, format=format, delimiter=delimiter, encoding=encoding)
+            return open_source(
+                data,
+                format=format,
+                delimiter=delimiter,
+                encoding=encoding,
+                sheet=sheet,
+                header=header,
+                before=self.reading,
+            )
         return data if isinstance(data, Source) else to_table(data)
 
     def batches(self, data: Any, *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
@@ -403,6 +425,7 @@ class TableModel(Model):
                     "name": column.name,
                     "kind": column.kind,
                     "values": column.summary(),
+                    "read_as": self.encoder.readings.get(column.name),
                     "missing_share": column.missing_share,
                     "features": len(column.features),
                 }
@@ -435,7 +458,7 @@ class TableModel(Model):
 
     def _state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _STATE}
-        return {"encoder": self.encoder.state(), **state}
+        return {"encoder": self.encoder.state(), **state, _READING: dict(self.reading)}
 
     @classmethod
     def _schema(cls) -> type[Section]:
@@ -449,7 +472,13 @@ class TableModel(Model):
         if (encoder.n_features,) != detector.shape_:
             raise ValueError("the columns are not those of the detector")
         names = {name: state[name] for name in _STATE}
-        return {"encoder": encoder, **names, "drop": tuple(names["drop"])}
+        reading = dict(state.get(_READING, {}))  # older models have none
+        return {
+            "encoder": encoder,
+            **names,
+            "drop": tuple(names["drop"]),
+            _READING: {name: value for name, value in reading.items() if value is not None},
+        }
 
     def _label_among(self, names: Sequence[str]) -> str:
         """Return the column of labels, which must be among those of a table."""

@@ -184,8 +184,8 @@ class Unread(TableError):
         )
         return (
             f"Column {self.column!r} cannot be read as {self.what}: {self.n_bad:,} of its "
-            f"{self.n_rows:,} values are none, such as {shown}. Say how it is written, or leave "
-            f"it out: --drop {self.column}."
+            f"{self.n_rows:,} values are none, such as {shown}. Say how it is written, or "
+            f"leave it out: --drop {self.column}."
         )
 
 

@@ -1,7 +1,8 @@
 """Numbers in text as people write them: signs, separators, currencies and units.
 
 A value is read by itself, by the rules of a dialect, or it cannot be read. What a dialect
-leaves open is read where the value has one meaning only: 12,50 and 1.234.567 do, 1.234 does not.
+leaves open is read where the value has one meaning only: 12,50 and 1.234.567 have, 1.234 has
+not.
 """
 
 from __future__ import annotations

@@ -57,9 +57,8 @@ class Utf8(io.RawIOBase):
         self._decoder: codecs.IncrementalDecoder | None = None
         self._waiting = b""
         self._beginning, self.is_whole = "", False
-        self.is_binary = False
-        raw = self._first()
-        raw = self._begin(raw)
+        self.is_binary, self.n_quotes = False, 0
+        raw = self._begin(self._first())
         self._beginning = self._to_text(raw, final=self.is_whole)
 
     @property
@@ -94,10 +93,13 @@ class Utf8(io.RawIOBase):
             self._waiting = b""
             while more := self._more(_MOST_BYTES):
                 parts.append(more)
-            return b"".join(parts)
+            whole = b"".join(parts)
+            self.n_quotes += whole.count(b'"')
+            return whole
         if not self._waiting:
             self._waiting = self._more(size)
         part, self._waiting = self._waiting[:size], self._waiting[size:]
+        self.n_quotes += part.count(b'"')
         return part
 
     def close(self) -> None:
@@ -183,6 +185,8 @@ class Utf8(io.RawIOBase):
             codecs.getincrementaldecoder(_UTF8)().decode(raw, False)
             self._found = _UTF8
         except UnicodeDecodeError:
+            if not raw.decode(_UTF8, "ignore").isascii():
+                raise  # letters of UTF-8 and others
             self._found = self._fallback
             is_default = self._fallback == FALLBACK
             known = _Windows if is_default else codecs.getincrementaldecoder(self._fallback)

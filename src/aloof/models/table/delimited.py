@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.compression import open_bytes
 from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table
+from aloof.models.table.finding import Place, find_table, is_rule
 from aloof.models.table.formats import Format, first_line
 from aloof.models.table.words import short
 from aloof.phrases import count
@@ -110,7 +110,7 @@ class Delimited(Format):
         opened = self._waiting.pop() if waiting else self._open(path)
         names, places = opened.place.names, opened.place.places
         wanted = [str(places[names.index(column)]) for column in columns]
-        done, odd = 0, _OddLines()
+        done, odd, last = 0, _OddLines(), None
         with opened.stream as stream:
             if stream.is_whole and not stream.beginning[opened.place.begin :].strip():
                 return
@@ -121,17 +121,24 @@ class Delimited(Format):
                         done += batch.num_rows
                         if odd.first <= done or odd.are_too_many:
                             raise self._odd_line(path, opened, odd)
+                        last = batch.slice(batch.num_rows - 1)
                         yield batch.rename_columns(list(columns))
             except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
                 raise self._failure(path, error, done) from error
+            if stream.n_quotes % 2 and last is not None and _has_line_end(last):
+                raise TableError(
+                    f"{_named(path)}: a quotation mark is not closed; the last row, number "
+                    f"{done:,}, goes over more than one line."
+                )
         if odd.are_too_many:
             raise self._odd_line(path, opened, odd)
-        if odd.lines:
-            shown = ", ".join(repr(short(line)) for _, _, line in odd.lines[:2])
+        notes = [line for _, _, line in odd.lines if not is_rule(line)]
+        if notes:
+            shown = ", ".join(repr(short(line)) for line in notes[:2])
             warnings.warn(
                 TableWarning(
-                    f"{_named(path)}: {count(len(odd.lines), 'line')} at the end "
-                    f"{'is' if len(odd.lines) == 1 else 'are'} no row of {opened.place.width} "
+                    f"{_named(path)}: {count(len(notes), 'line')} at the end "
+                    f"{'is' if len(notes) == 1 else 'are'} no row of {opened.place.width} "
                     f"values and left out: {shown}.",
                     f"end of {_named(path)}",
                 ),
@@ -182,9 +189,7 @@ class Delimited(Format):
         try:
             raw = sys.stdin.buffer if path is None else open_bytes(path)
             stream = Utf8(raw, self.encoding, self.fallback)
-        except UnicodeError as error:
-            raise self._not_encoded(what) from error
-        except (pa.ArrowException, OSError, EOFError) as error:
+        except (UnicodeError, pa.ArrowException, OSError, EOFError) as error:
             raise self._failure(path, error, 0) from error
         if stream.is_binary:
             raise TableError(f"{what} is not a text file, so it cannot be read as CSV.")
@@ -257,9 +262,9 @@ class Delimited(Format):
             if self.encoding is not None:
                 return self._not_encoded(what)
             return TableError(
-                f"{what} begins as UTF-8 and is something else after row {done:,}: parts of it "
-                "seem to come from different programs. Say what it is with encoding='latin-1' "
-                "(--encoding latin-1), or save it anew as UTF-8."
+                f"{what} is written in UTF-8 here and in something else there, somewhere after "
+                f"row {done:,}: parts of it seem to come from different programs. Say what it "
+                "is with encoding='latin-1' (--encoding latin-1), or save it anew as UTF-8."
             )
         if "straddling" in said:
             return TableError(
@@ -294,6 +299,10 @@ class _OddLines:
     def first(self) -> float:
         """The number of the first such line."""
         return self.lines[0][0] if self.lines else float("inf")
+
+
+def _has_line_end(row: pa.RecordBatch) -> bool:
+    return any("\n" in (value.as_py() or "") for column in row.columns for value in column)
 
 
 def _check_spaces(what: str, beginning: str, place: Place) -> None:

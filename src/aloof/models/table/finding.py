@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-__all__ = ["Place", "find_header", "find_table"]
+__all__ = ["Place", "find_header", "find_table", "is_rule"]
 
 # What separates values, unless the user says it. Commas come last: numbers have them as well.
 _DELIMITERS = ("\t", ";", "|", ",")
@@ -26,7 +27,7 @@ _DATE = re.compile(
 _RULE = re.compile(r"[-=+_|\s]*")
 _HINT = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 # Of the rows below a header: so many must be of the same width, so many values of one sort.
-_FEWEST, _TYPED = 0.5, 0.8
+_FEWEST, _TYPED, _REGULAR = 0.5, 0.8, 0.8
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ class _Row:
         return not any(value.strip() for value in self.values)
 
     @property
+    def is_rule(self) -> bool:
+        return all(map(is_rule, self.values))
+
+    @property
     def filled(self) -> int:
         return sum(bool(value.strip()) for value in self.values)
 
@@ -88,6 +93,19 @@ class _Found:
     header: int | None
     share: float
     no_header: bool
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is a line of names."""
+        return self.header is not None and not self.no_header
+
+    @property
+    def is_one_column(self) -> bool:
+        """Whether this is one column of names and values without any delimiter in the name."""
+        if self.width > 1 or not self.has_names or self.share < 1:
+            return False
+        assert self.header is not None
+        return not {*_DELIMITERS} & {*"".join(self.rows[self.header].values)}
 
 
 def find_table(
@@ -125,10 +143,15 @@ def find_table(
     likely = (preferred, *_DELIMITERS) if preferred else _DELIMITERS
     signs = [delimiter] if delimiter else list(dict.fromkeys(likely))
     found = [_located(sign, _rows(lines, sign, skip), header) for sign in signs]
-    best = max(found, key=lambda f: (f.width > 1, _rounded(f), -signs.index(f.delimiter)))
-    if best.width == 1 and delimiter is None:
-        best = next(f for f in found if f.delimiter == ",")
+    best = max(found, key=lambda f: (*_quality(f), -signs.index(f.delimiter)))
+    if delimiter is None and not best.has_names:
+        best = next((f for f in found if f.is_one_column), best)
     return _place(best, lines, header)
+
+
+def is_rule(text: str) -> bool:
+    """Say whether text is a line of dashes or the like, or nothing."""
+    return _RULE.fullmatch(text) is not None
 
 
 def find_header(
@@ -145,8 +168,9 @@ def find_header(
     return located.header, located.width, located.no_header
 
 
-def _rounded(found: _Found) -> tuple[float, bool]:
-    return (round(found.share * 20), not found.no_header)
+def _quality(found: _Found) -> tuple[Any, ...]:
+    is_regular = found.share >= _REGULAR
+    return (found.width > 1, is_regular, found.has_names, round(found.share * 20))
 
 
 def _rows(lines: list[str], delimiter: str, skip: int) -> list[_Row]:
@@ -166,7 +190,7 @@ def _rows(lines: list[str], delimiter: str, skip: int) -> list[_Row]:
 
 def _located(delimiter: str, rows: list[_Row], header: bool | None) -> _Found:
     """Find width and header of a table whose values are separated so."""
-    there = [i for i, row in enumerate(rows) if not row.is_blank]
+    there = [i for i, row in enumerate(rows) if not (row.is_blank or row.is_rule)]
     widths = Counter(len(rows[i].values) for i in there)
     wide = [(n, width) for width, n in widths.items() if width > 1]
     width = max(wide)[1] if wide else 1
@@ -221,7 +245,7 @@ def _is_data(row: _Row, below: list[_Row], width: int, *, is_first: bool = False
         return not (is_first and _counts(values))
     typed = _typed(below, width)
     for place, sort in enumerate(sorts):
-        is_exact = sort == "date" or not values[place].isdecimal()
+        is_exact = sort == "date" or not values[place].isdecimal() or not is_first
         if sort and is_exact and typed.get(place) == sort:
             return True
     if not any(sorts):
@@ -301,7 +325,7 @@ def _place(found: _Found, lines: list[str], header: bool | None) -> Place:
 def _rules(lines: list[str]) -> int:
     """Return how many lines of dashes stand below the names."""
     for place, line in enumerate(lines):
-        if not (line.strip() and _RULE.fullmatch(line)):
+        if not (line.strip() and is_rule(line)):
             return place
     return 0
 
@@ -310,5 +334,7 @@ def _empty(rows: Iterable[_Row], width: int) -> set[int]:
     """Return the places where no row has a value."""
     empty = set(range(width))
     for row in rows:
+        if row.is_rule or len(row.values) != width:
+            continue
         empty -= {at for at, value in enumerate(row.values) if value.strip()}
     return empty

@@ -28,7 +28,7 @@ from aloof.phrases import count
 __all__ = ["NumberEvidence", "NumberFinding", "find_numbers", "locale_of_numbers"]
 
 # Text is taken for numbers if this share of it can be read as such.
-MOSTLY = 0.9
+_MOSTLY = 0.9
 # So many values are looked at to see that a long column is no numbers, or plain ones.
 _SOME = 2048
 _CALLED = {".": "point", ",": "comma"}
@@ -43,6 +43,8 @@ class NumberEvidence:
     ----------
     n_values
         How many there are, without missing ones.
+    n_numbers
+        How many are numbers by some decimal sign.
     readable
         How many are numbers by each decimal sign.
     only
@@ -64,6 +66,7 @@ class NumberEvidence:
     """
 
     n_values: int = 0
+    n_numbers: int = 0
     readable: Counter[str] = field(default_factory=Counter)
     only: Counter[str] = field(default_factory=Counter)
     either: Counter[str] = field(default_factory=Counter)
@@ -83,14 +86,15 @@ class NumberEvidence:
         step = len(text) // _SOME
         if step > 1:
             some = cls._counted(clean(text.take(pa.array(np.arange(0, len(text), step)))))
-            if not plain and some.share < MOSTLY / 2:
+            if not plain and some.share < _MOSTLY / 2:
                 return some
             if plain and some.only["."]:
                 some.is_plain = True
                 return some
         if plain and not pc.any(pc.match_substring(text, ".")).as_py():
             n = len(text) - text.null_count
-            return cls(n, Counter({".": n, ",": n}), units=Counter({BARE: n}), is_plain=True)
+            both = Counter({".": n, ",": n})
+            return cls(n, n, both, units=Counter({BARE: n}), is_plain=True)
         found = cls._counted(clean(text))
         found.is_plain = plain
         return found
@@ -102,6 +106,7 @@ class NumberEvidence:
         special = int(is_special(there).sum())
         for sign in ".,":
             found.readable[sign] += special
+        found.n_numbers += special
         found.units[BARE] += special
         pairs = 2 * numerals.codes + numerals.begins_with_zero
         kinds, first, counts = np.unique(pairs, return_index=True, return_counts=True)
@@ -124,6 +129,7 @@ class NumberEvidence:
             for sign in ".,"
             if outline.fits(sign, _OTHER[sign]) and not (zero and outline.has_groups(sign))
         ]
+        self.n_numbers += n if fits and unit is not None else 0
         for sign in fits:
             self.readable[sign] += n if unit is not None else 0
             for mark in outline.group_signs(sign):
@@ -141,13 +147,13 @@ class NumberEvidence:
 
     @property
     def share(self) -> float:
-        """The share of the values that can be read, by the decimal sign that reads more."""
-        return max(self.readable[sign] for sign in ".,") / self.n_values if self.n_values else 0
+        """The share of the values that are numbers by some decimal sign."""
+        return self.n_numbers / self.n_values if self.n_values else 0.0
 
     @property
     def is_numbers(self) -> bool:
         """Whether nearly all values are numbers."""
-        return self.n_values > 0 and self.share >= MOSTLY
+        return self.n_values > 0 and self.share >= _MOSTLY
 
     @property
     def decimal(self) -> str:
@@ -155,7 +161,7 @@ class NumberEvidence:
         found = [sign for sign in ".," if self.only[sign]]
         if len(found) == 2:
             less, more = sorted(found, key=lambda sign: self.only[sign])
-            return more if self.only[less] <= (1 - MOSTLY) * self.only[more] else ""
+            return more if self.only[less] <= (1 - _MOSTLY) * self.only[more] else ""
         return found[0] if found else ""
 
     def example(self, *sorts: str) -> str:
@@ -245,7 +251,7 @@ def _unit(found: NumberEvidence, asked: bool) -> tuple[str, bool, str]:
         ((word, n),) = found.unknown.items()
         units[Unit(word, f"other {word}")] += n
     total, bare = units.total(), units.pop(BARE, 0)
-    few = (1 - MOSTLY) * total
+    few = (1 - _MOSTLY) * total
     if units.total() <= few:
         return "", True, ""
     families: Counter[str] = Counter()
@@ -271,7 +277,7 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
     own, n = found.decimal, found.n_values
     if given is not None:
         against = found.only[_OTHER[given]]
-        if against > (1 - MOSTLY) * n:
+        if against > (1 - _MOSTLY) * n:
             example = found.example(f"both only {_OTHER[given]}", f"only {_OTHER[given]}")
             raise TableError(
                 f"Column {name!r} cannot have the decimal sign {given!r}: {against:,} of "
@@ -291,7 +297,7 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
             f"({found.only['.']:,}), and with a decimal comma, such as {examples[1]!r} "
             f"({found.only[',']:,}). Say which one counts, and the others become gaps: "
             f"--decimal {name}=, or --decimal {name}=. (decimal={{{name!r}: ','}}). Or leave "
-            f"the column out: --drop {name}."
+            f"the column out: --drop {name}. Or it is no number: --kind {name}=category."
         )
     open_signs = [sign for sign in ".," if found.either[sign]]
     locale = hints.locale

@@ -25,7 +25,7 @@ __all__ = [
     "locale_of_times",
 ]
 
-MOSTLY = 0.9
+_MOSTLY = 0.9
 _SOME = 2048
 _FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 _MONTHS = (
@@ -83,7 +83,7 @@ class TimeEvidence:
         step = len(text) // _SOME
         if step > 1:
             some = cls._counted(clean(text.take(pa.array(np.arange(0, len(text), step)))))
-            if some.share < MOSTLY / 2 or not some.n_parts:
+            if some.share < _MOSTLY / 2 or not some.n_parts:
                 return some
         return cls._counted(clean(text))
 
@@ -129,7 +129,7 @@ class TimeEvidence:
     @property
     def is_times(self) -> bool:
         """Whether nearly all values are written as dates or times."""
-        return self.n_values > 0 and self.share >= MOSTLY
+        return self.n_values > 0 and self.share >= _MOSTLY
 
     @property
     def order(self) -> Order:
@@ -143,7 +143,7 @@ class TimeEvidence:
             return ""  # 24-01-15 may begin with a year
         (most, n), *others = sorted(counts.items(), key=lambda pair: -pair[1])
         rest = sum(count for _, count in others)
-        return most if n and rest <= (1 - MOSTLY) * n else ""
+        return most if n and rest <= (1 - _MOSTLY) * n else ""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _order(name: str, found: TimeEvidence, hints: Hints) -> tuple[Order, str]:
     if hints.day_first is not None:
         order: Order = "dmy" if hints.day_first else "mdy"
         against = found.n_month_first if hints.day_first else found.n_day_first
-        if against > (1 - MOSTLY) * found.n_values:
+        if against > (1 - _MOSTLY) * found.n_values:
             other = "month" if hints.day_first else "day"
             raise TableError(
                 f"Column {name!r} cannot have the {_FIRST[order]} first: {against:,} of {n} "

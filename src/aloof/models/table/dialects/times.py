@@ -110,7 +110,7 @@ class TimeDialect:
 
 
 @dataclass(frozen=True)
-class Layout:
+class _Layout:
     """Where the parts of a time are in text of one outline, see `outlined`.
 
     Attributes
@@ -147,7 +147,7 @@ class Layout:
 
 
 @lru_cache(maxsize=4096)
-def _layout(outline: str) -> Layout | None:
+def _layout(outline: str) -> _Layout | None:
     """Take an outline to pieces; None: it is no time."""
     text = outline.lower()
     if len(text) != len(outline):
@@ -166,7 +166,7 @@ def _layout(outline: str) -> Layout | None:
     return None
 
 
-def _checked(kind: str, found: re.Match[str], shift: int) -> Layout | None:
+def _checked(kind: str, found: re.Match[str], shift: int) -> _Layout | None:
     parts = found.groupdict()
     places = {
         name: (found.start(name) + shift, found.end(name) + shift)
@@ -197,7 +197,7 @@ def _checked(kind: str, found: re.Match[str], shift: int) -> Layout | None:
     if kind == "parts" and separator == "." and len(parts["c"]) == 2:
         if len(parts["a"]) < 2 or len(parts["b"]) < 2:
             return None  # 1.10.24 is rather a version
-    return Layout(kind, places, separator, month, half, offset, zone)
+    return _Layout(kind, places, separator, month, half, offset, zone)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Moments:
 
     def __init__(self, text: pa.Array) -> None:
         outlines = outlined(text).dictionary_encode()
-        self.layouts: list[Layout | None] = [
+        self.layouts: list[_Layout | None] = [
             *map(_layout, outlines.dictionary.to_pylist()),
             None,
         ]
@@ -249,7 +249,7 @@ class Moments:
                 self._fill(layout, outline, text.take(pa.array(rows)), rows)
 
     def _fill(
-        self, layout: Layout, outline: str, same: pa.Array, rows: NDArray[np.int64]
+        self, layout: _Layout, outline: str, same: pa.Array, rows: NDArray[np.int64]
     ) -> None:
         # Text of one outline has digits in the same places.
         bytes_of = np.frombuffer(same.buffers()[2], np.uint8, len(outline.encode()) * len(same))

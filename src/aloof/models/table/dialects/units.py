@@ -193,8 +193,7 @@ def _money() -> dict[str, Unit]:
 def _times() -> dict[str, Unit]:
     known: dict[str, Unit] = {}
     for size, spellings in _TIMES.items():
-        first, *_ = words = spellings.split()
-        known |= dict.fromkeys(words, Unit(first, "count", size))
+        known |= {word: Unit(word.rstrip("."), "count", size) for word in spellings.split()}
     return known
 
 

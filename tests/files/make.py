@@ -1271,7 +1271,7 @@ def workbooks() -> None:
             ],
             "Notizen": [["nichts"]],
         },
-        understood=["sheet 'Bericht' of 2", "column names in row 3"],
+        understood=["sheet 'Bericht', one of 2", "column names in row 3"],
         **statement,
     )
     book(

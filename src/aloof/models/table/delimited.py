@@ -95,8 +95,8 @@ class Delimited(Format):
         if place.line == 0:
             said.append("without column names")
         elif place.line > 1:
-            before = count(place.line - 1, "line")
-            said.append(f"column names in line {place.line} ({before} above are left out)")
+            above = "what is above it is left out"
+            said.append(f"column names in line {place.line} ({above})")
         return ", ".join(said)
 
     def batches(
@@ -215,7 +215,8 @@ class Delimited(Format):
                 "none with header=False (--no-header): columns are column_1, column_2 and so "
                 "on then. If these are the names, say header=True (--header)."
             )
-        if place.width == 1:
+        if place.width == 1 and self.delimiter is None:
+            _check_name(what, place)
             _check_spaces(what, stream.beginning, place)
         opened = self._known[path] = _Opened(stream, place)
         return opened
@@ -303,6 +304,19 @@ class _OddLines:
 
 def _has_line_end(row: pa.RecordBatch) -> bool:
     return any("\n" in (value.as_py() or "") for column in row.columns for value in column)
+
+
+def _check_name(what: str, place: Place) -> None:
+    """Raise where a name looks like several, and rows have one value."""
+    for sign in ";\t|,":
+        other = "|" if sign == "," else ","
+        if place.line and sign in place.names[0]:
+            raise TableError(
+                f"{what}: its first line, {short(place.names[0], 60)!r}, seems to be names "
+                f"separated by {sign!r}, and rows have one value. If it is one name, say "
+                f"which sign separates values: delimiter={other!r} "
+                f"(--delimiter {other!r})."
+            )
 
 
 def _check_spaces(what: str, beginning: str, place: Place) -> None:

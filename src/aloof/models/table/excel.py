@@ -18,7 +18,6 @@ from aloof.exceptions import MissingExtraError, TableError
 from aloof.models.table.finding import find_header
 from aloof.models.table.formats import Format
 from aloof.models.table.words import short
-from aloof.phrases import count
 from aloof.suggestion import closest
 
 __all__ = ["Excel", "ExcelWriter"]
@@ -72,9 +71,9 @@ class Excel(Format):
         with self._rows(path) as (sheets, rows):
             title, others = sheets
             line = self._header(path, list(islice(rows, _BEGINNING))).line
-        said = [f"sheet {title!r} of {others}"] if others > 1 else []
+        said = [f"sheet {title!r}, one of {others}"] if others > 1 else []
         if line > 1:
-            said.append(f"column names in row {line} ({count(line - 1, 'row')} above left out)")
+            said.append(f"column names in row {line} (what is above it is left out)")
         return ", ".join(said)
 
     def batches(

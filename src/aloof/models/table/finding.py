@@ -194,7 +194,8 @@ def _located(delimiter: str, rows: list[_Row], header: bool | None) -> _Found:
     widths = Counter(len(rows[i].values) for i in there)
     wide = [(n, width) for width, n in widths.items() if width > 1]
     width = max(wide)[1] if wide else 1
-    if width > 1 and widths[width] < _FEWEST * len(there) / 2:
+    is_alone = widths[width] == 1 < len(there)  # one line, such as the header
+    if width > 1 and (widths[width] < _FEWEST * len(there) / 2 or is_alone):
         width = 1
     place = _header(rows, there, width)
     if place is not None and any(rows[i].filled > width for i in there if i < place):

@@ -90,12 +90,12 @@ class Reading:
         if self.unreadable is not None:
             said.append(
                 f"Column {name!r} holds {count(len(self.unreadable), 'value')} that cannot be "
-                f"read as {what} ({listed(self.unreadable)}); they count as missing."
+                f"read as {what} ({listed(self.unreadable)}), taken as missing."
             )
         if self.impossible is not None:
             said.append(
                 f"Column {name!r} holds {count(len(self.impossible), 'value')} that no "
-                f"calendar has ({listed(self.impossible)}); they count as missing."
+                f"calendar has ({listed(self.impossible)}), taken as missing."
             )
         return tuple(said)
 

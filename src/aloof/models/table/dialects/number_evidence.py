@@ -337,7 +337,7 @@ def _words(found: NumberEvidence, dialect: NumberDialect, why: str) -> str:
     decided = bool(why) and (found.either.total() > 0 or sign == ",")
     if dialect.is_plain and not (decided and not found.only["."]):
         return ""
-    if not dialect.unit and not decided and not dialect.thousands:
+    if not dialect.unit and not decided and not found.groups[sign or "."]:
         return ""
     sorts = [f"both only {sign}", *(f"either {s}" for s in ".," if not found.only[sign])]
     sorts += [f"only {sign}", "either .", "either ,", f"unit {dialect.unit}"]

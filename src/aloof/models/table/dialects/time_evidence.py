@@ -204,11 +204,12 @@ def _order(name: str, found: TimeEvidence, hints: Hints) -> tuple[Order, str]:
         against = found.n_month_first if hints.day_first else found.n_day_first
         if against > (1 - _MOSTLY) * found.n_values:
             other = "month" if hints.day_first else "day"
+            layout = "%m/%d/%Y" if hints.day_first else "%d/%m/%Y"
             raise TableError(
                 f"Column {name!r} cannot have the {_FIRST[order]} first: {against:,} of {n} "
-                f"have the {other} first, such as {found.examples[other]!r}. Say how it is "
-                f"written: --date-format '{name}=%d/%m/%Y' (date_formats={{{name!r}: "
-                "'%d/%m/%Y'})."
+                f"have the {other} first, such as {found.examples[other]!r}. Leave "
+                f"--{_FIRST[order]}-first out, or say how this column is written: "
+                f"--date-format '{name}={layout}' (date_formats={{{name!r}: {layout!r}}})."
             )
         return order, "as you said"
     if own := found.order:

@@ -1,7 +1,7 @@
 """What is written in some dialect is read back as it was meant, or asked for; never otherwise.
 
-`ALOOF_TABLES` says how many tables are made of each sort; a table has about seven cells, so that
-4,000 are more than 100,000 cells in all.
+`ALOOF_TABLES` says how many tables are made of each sort; a table has about seven cells, so
+that 4,000 are more than 100,000 cells in all.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from aloof.planning import (
     default_objective,
     make_trajectories,
     mirrored,
-    train_generator,
+    train_generators,
 )
 from aloof.report import save_figure
 
@@ -42,7 +42,7 @@ def draw(path: Path, *, n_train: int = 400, max_epochs: int = 12) -> dict[str, f
     config = replace(default_config(max_epochs), batch_size=128, anomaly_batch_size=32)
     states, shares = {}, {}
     for title, method in (("VAE", "vae"), ("DP-VAE", "dp")):
-        model = train_generator(
+        [model] = train_generators(
             known,
             default_objective(method),  # type: ignore[arg-type]
             config=config,
@@ -60,7 +60,7 @@ def draw(path: Path, *, n_train: int = 400, max_epochs: int = 12) -> dict[str, f
             f"{title}: {100 * shares[title]:.1f} % of the states in collision, "
             f"{100 * np.mean(covered):.1f} % of the optimal path covered"
         )
-        states[title] = drawn[:3]
+        states[f"{title}, screened"] = drawn[:3]
     shown = replace(unseen, worlds=unseen.worlds[:3], states=unseen.states[:3])
     save_figure(planning_figure(shown, states), path)
     return shares

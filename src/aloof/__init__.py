@@ -14,19 +14,19 @@ import importlib
 import typing
 
 from aloof._version import __version__
-from aloof.estimators import (
-    VAE,
-    DualPriorVAE,
-    MaxMinDualPriorVAE,
-    MaxMinVAE,
-    fit_many,
-)
-from aloof.labels import encode_labels
-from aloof.models.fitting import fit
-from aloof.models.loading import load
 
 if typing.TYPE_CHECKING:
+    from aloof.estimators import (
+        VAE,
+        DualPriorVAE,
+        MaxMinDualPriorVAE,
+        MaxMinVAE,
+        fit_many,
+    )
+    from aloof.labels import encode_labels
+    from aloof.models.fitting import fit
     from aloof.models.images import ImageModel
+    from aloof.models.loading import load
     from aloof.models.table import TableModel
 
 __all__ = [
@@ -43,15 +43,35 @@ __all__ = [
     "load",
 ]
 
-# Tables need pyarrow, which the detectors do without; images are found in the same way.
-_MODELS = {"ImageModel": "aloof.models.images", "TableModel": "aloof.models.table"}
+# Imported when they are asked for: torch takes seconds, which `aloof --help` does not need,
+# and tables need pyarrow, which the detectors do without.
+_HOMES = {
+    "VAE": "estimators",
+    "DualPriorVAE": "estimators",
+    "ImageModel": "models.images",
+    "MaxMinDualPriorVAE": "estimators",
+    "MaxMinVAE": "estimators",
+    "TableModel": "models.table",
+    "encode_labels": "labels",
+    "fit": "models.fitting",
+    "fit_many": "estimators",
+    "load": "models.loading",
+}
+_PARTS = (
+    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "models"),
+    *("networks", "objectives", "planning", "report", "scoring", "text", "training", "vae"),
+)
 
 
 def __getattr__(name: str) -> typing.Any:
-    if name not in _MODELS:
-        raise AttributeError(f"module 'aloof' has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODELS[name]), name)
+    if name in _HOMES:
+        found = getattr(importlib.import_module(f"aloof.{_HOMES[name]}"), name)
+        globals()[name] = found
+        return found
+    if name in _PARTS:
+        return importlib.import_module(f"aloof.{name}")
+    raise AttributeError(f"module 'aloof' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODELS})
+    return sorted({*globals(), *_HOMES, *_PARTS})

@@ -90,6 +90,13 @@ def visible_images() -> Rows:
 
 
 @pytest.fixture(scope="session")
+def few_images(visible_images) -> Rows:
+    """For what looks at every image in many ways."""
+    X, y, X_test, y_test = visible_images
+    return Rows(X[160:], y[160:], X_test[184:216], y_test[184:216])
+
+
+@pytest.fixture(scope="session")
 def hidden_images() -> Rows:
     """Spots in one corner, among spots anywhere: only labels give them away."""
     rng = np.random.default_rng(1)
@@ -109,6 +116,7 @@ _SPHERE = {
     "pretrain_learning_rate": 1e-3,
 }
 SHORT = {
+    "adgan": {"max_epochs": 30, "learning_rate": 1e-3, "n_starts": 4},
     "autoencoder": {"max_epochs": 30, "learning_rate": 1e-3},
     "oc-svm-hybrid": {"max_epochs": 30},
     "iforest-hybrid": {"max_epochs": 30},
@@ -153,6 +161,11 @@ def fitted(make, visible, hidden):
     return fit
 
 
+# What else makes a fit, or its scores, brief.
+SMALL = {
+    "adgan": {"n_starts": 2, "search_steps": 2},
+    "dadgt": {"images": None, "depth": 10, "widen": 1, "normality": "softmax"},
+}
 NETWORK = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}
 
 
@@ -165,6 +178,7 @@ def fit_problems():
         brief["images"] = NETWORK if of.X.ndim == 4 else None
         if "pretrain_epochs" in BASELINES[name]().get_params(deep=False):
             brief["pretrain_epochs"] = 2
+        brief |= SMALL.get(name, {})
         call = {k: options.pop(k) for k in ("checkpoint", "on_epoch") if k in options}
         baseline = BASELINES[name](**brief | options)
         return baseline.fit_problems(torch.from_numpy(of.X), problems, **call)

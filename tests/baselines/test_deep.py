@@ -15,30 +15,61 @@ from aloof.training import Stack
 
 # One name for each learner; hybrids have the autoencoder's.
 LEARNERS = [
+    "adgan",
     "autoencoder",
     "classifier",
+    "dadgt",
+    "dagmm",
     "deep-sad",
     "deep-svdd",
     "deep-svdd-soft",
     "devnet",
+    "dsebm",
+    "inclusive-nrf",
     "ss-dgm",
 ]
 REQUIRED = ["classifier", "devnet", "ss-dgm"]
+FOR_IMAGES = ["dadgt"]
 PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2}
 
 
 @pytest.fixture(scope="module", params=["numbers", "images"])
-def rows(request, visible, visible_images):
-    return visible if request.param == "numbers" else visible_images
+def rows(request, visible, visible_images, few_images):
+    kinds = {"numbers": visible, "images": visible_images, "few images": few_images}
+    return kinds[request.param]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Score a few rows at once, so that a few rows cost little."""
+    monkeypatch.setattr("aloof.baselines.members._CHUNK", 32)
+
+
+def each(*left_out):
+    """Pass every learner but some, with every kind of rows that it is for."""
+    pairs = [
+        (name, kind)
+        for name in LEARNERS
+        for kind in (("few images",) if name in FOR_IMAGES else ("numbers", "images"))
+        if name not in left_out
+    ]
+    return pytest.mark.parametrize(("name", "rows"), pairs, indirect=["rows"])
+
+
+@pytest.fixture
+def simple(name, visible, few_images):
+    """Rows of numbers, or images where a learner is for these alone."""
+    return few_images if name in FOR_IMAGES else visible
 
 
 def test_every_deep_baseline_is_tested_here():
     made = {name: factory() for name, factory in BASELINES.items()}
+    assert {name for name, peer in made.items() if peer.images_only} == set(FOR_IMAGES)
     classes = {type(m) for m in made.values() if isinstance(m, DeepBaseline)} - {Hybrid}
     assert classes == {type(made[name]) for name in LEARNERS}
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@each()
 def test_member_equals_the_model_trained_alone(fit_problems, rows, name):
     """Whatever it is stacked with: members of its problem, and of others of other sizes.
 
@@ -60,7 +91,7 @@ def test_member_equals_the_model_trained_alone(fit_problems, rows, name):
     )
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@each()
 def test_seeds_decide_everything(fit_problems, rows, name):
     problem = rows.problem((0, 1))
     (first,), (second,) = (fit_problems(name, rows, [problem]) for _ in range(2))
@@ -71,18 +102,20 @@ def test_seeds_decide_everything(fit_problems, rows, name):
     assert not np.allclose(scores[0], scores[1])
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "ss-dgm"])
+@each("adgan", "dadgt", "ss-dgm")
 def test_engines_agree(monkeypatch, fit_problems, rows, name):
     """On a CPU convolutions are looped over and the rest is stacked; a GPU stacks all.
 
-    In float64. M2 of SS-DGM has no engine but vmap and the loop, which `tests/vae` compares.
+    In float64. M2 of SS-DGM has no engine but vmap and the loop, which `tests/vae` compares;
+    those of ADGAN and DADGT are compared in tests of their own.
     """
     exact = rows._replace(X=rows.X / 255.0 if rows.X.dtype == np.uint8 else rows.X)
     found = {}
     for engine in ("loop", "stacked"):
         monkeypatch.setattr(Stack, "_choose", lambda self, example, own=engine: own)
         (found[engine],) = fit_problems(name, exact, [rows.problem((0, 1))])
-        assert found[engine].members.stacks["encoder"].engine == engine
+        stacks = found[engine].members.stacks.values()
+        assert {stack.engine for stack in stacks} == {engine}
     one, other = (found[engine].score(exact.X[:20]) for engine in ("loop", "stacked"))
     np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
@@ -91,12 +124,12 @@ def test_engines_agree(monkeypatch, fit_problems, rows, name):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_killed_fit_continues_to_the_same_bits(fit_problems, visible, tmp_path, name):
-    problems = [visible.problem((0, 1))]
+def test_a_killed_fit_continues_to_the_same_bits(fit_problems, simple, tmp_path, name):
+    problems = [simple.problem((0, 1))]
     epochs = {"max_epochs": 12}
     if name in PHASES:
         epochs["pretrain_epochs"] = 12
-    (whole,) = fit_problems(name, visible, problems, **epochs)
+    (whole,) = fit_problems(name, simple, problems, **epochs)
     path = tmp_path / "fit.ckpt"
     for stop in (11, 23):
 
@@ -105,17 +138,17 @@ def test_a_killed_fit_continues_to_the_same_bits(fit_problems, visible, tmp_path
                 raise KeyboardInterrupt
 
         try:
-            fit_problems(name, visible, problems, checkpoint=path, on_epoch=kill, **epochs)
+            fit_problems(name, simple, problems, checkpoint=path, on_epoch=kill, **epochs)
         except KeyboardInterrupt:
             assert path.exists()
     reports = []
     (resumed,) = fit_problems(
-        name, visible, problems, checkpoint=path, on_epoch=reports.append, **epochs
+        name, simple, problems, checkpoint=path, on_epoch=reports.append, **epochs
     )
     assert len(reports) < 12 * PHASES.get(name, 1)
-    np.testing.assert_array_equal(resumed.score(visible.X_test), whole.score(visible.X_test))
+    np.testing.assert_array_equal(resumed.score(simple.X_test), whole.score(simple.X_test))
     with pytest.raises(StaleCheckpointError):
-        fit_problems(name, visible, [visible.problem((0, 2))], checkpoint=path, **epochs)
+        fit_problems(name, simple, [simple.problem((0, 2))], checkpoint=path, **epochs)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -124,16 +157,17 @@ def test_half_precision_trains_nearly_the_same(fit_problems, visible_images, nam
         fit_problems(name, visible_images, [visible_images.problem()], precision=precision)[0]
         for precision in ("float32", "bfloat16")
     )
-    assert not np.array_equal(full.score(visible_images.X), half.score(visible_images.X))
+    some = visible_images.X[:32]
+    assert not np.array_equal(full.score(some), half.score(some))
     np.testing.assert_allclose(half.history["loss"], full.history["loss"], rtol=0.1)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_epochs_are_reported_over_stacks_and_phases(fit_problems, visible, name):
+def test_epochs_are_reported_over_stacks_and_phases(fit_problems, simple, name):
     reports = []
-    one = visible.problem((0, 1))
-    other = replace(one, normal=one.normal[:100], seeds=(0,))
-    fit_problems(name, visible, [one, other], on_epoch=reports.append)
+    one = simple.problem((0, 1))
+    other = replace(one, normal=one.normal[: len(one.normal) // 3], seeds=(0,))
+    fit_problems(name, simple, [one, other], on_epoch=reports.append)
     total = 2 * 2 * PHASES.get(name, 1)
     assert [report.epoch for report in reports] == list(range(1, total + 1))
     assert {report.max_epochs for report in reports} == {total}
@@ -187,10 +221,18 @@ def test_bytes_and_numbers_are_the_same_images(fit_problems, visible_images, nam
     (of_bytes,) = fit_problems(name, visible_images, problem)
     numbers = visible_images._replace(X=visible_images.X.astype(np.float32) / 255)
     (of_numbers,) = fit_problems(name, numbers, problem)
-    test = visible_images.X_test
+    test = visible_images.X_test[::10]
     np.testing.assert_allclose(
         of_bytes.score(test), of_numbers.score(test / 255), rtol=1e-4, atol=1e-5
     )
+
+
+def test_some_members_score_as_among_all(fit_problems, visible):
+    (both,) = fit_problems("deep-sad", visible, [visible.problem((0, 1))])
+    second = both.select(slice(1, 2))
+    scores = both.score(visible.X_test)
+    np.testing.assert_array_equal(second.score(visible.X_test), scores[1:])
+    np.testing.assert_array_equal(second.history["loss"], both.history["loss"][:, 1:])
 
 
 def test_fit_takes_images(visible_images):
@@ -212,23 +254,27 @@ def test_fit_takes_images(visible_images):
         ("ss-dgm", {"classifier_weight": 50.0}),
         ("ss-dgm", {"anomaly_share": 0.5}),
         ("classifier", {"weight_decay": 0.1}),
+        ("classifier", {"milestones": (1,)}),
+        ("deep-sad", {"pretrain_milestones": (1,)}),
         ("autoencoder", {"bias": False}),
+        ("adgan", {"penalty": 1.0}),
+        ("dadgt", {"widen": 2}),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(
-    fit_problems, visible, tmp_path, name, change
+    fit_problems, simple, tmp_path, name, change
 ):
-    path, problems = tmp_path / "fit.ckpt", [visible.problem((0,))]
-    fit_problems(name, visible, problems, checkpoint=path)
+    path, problems = tmp_path / "fit.ckpt", [simple.problem((0,))]
+    fit_problems(name, simple, problems, checkpoint=path)
     with pytest.raises(StaleCheckpointError):
-        fit_problems(name, visible, problems, checkpoint=path, **change)
+        fit_problems(name, simple, problems, checkpoint=path, **change)
     path.unlink()  # the first phase's alone, as somebody would who reads one name
     try:
-        (found,) = fit_problems(name, visible, problems, checkpoint=path, **change)
+        (found,) = fit_problems(name, simple, problems, checkpoint=path, **change)
     except StaleCheckpointError:
         return
-    (fresh,) = fit_problems(name, visible, problems, **change)
-    np.testing.assert_array_equal(found.score(visible.X_test), fresh.score(visible.X_test))
+    (fresh,) = fit_problems(name, simple, problems, **change)
+    np.testing.assert_array_equal(found.score(simple.X_test), fresh.score(simple.X_test))
 
 
 def test_options_of_images_are_refused_for_numbers(fit_problems, visible):
@@ -303,6 +349,17 @@ def test_training_that_diverges_is_said_to(fit_problems, visible):
         fit_problems("classifier", visible, [visible.problem()], learning_rate=1e30)
 
 
+def test_the_rate_falls_where_it_is_told_to():
+    sad = BASELINES["deep-sad"](
+        max_epochs=9, milestones=(3, 6), pretrain_epochs=6, pretrain_milestones=()
+    )
+    rates = [sad._schedule().rate(epoch) for epoch in range(9)]
+    assert rates == pytest.approx([1e-4] * 3 + [1e-5] * 3 + [1e-6] * 3)
+    assert {sad._pretraining().rate(epoch) for epoch in range(6)} == {1e-4}
+    default = BASELINES["classifier"](max_epochs=9)._schedule()
+    assert [default.rate(epoch) for epoch in (5, 6)] == pytest.approx([1e-3, 1e-4])
+
+
 @pytest.mark.parametrize("name", ["weight_decay", "pretrain_weight_decay"])
 def test_weights_decay_in_both_phases(fit_problems, visible, name):
     def norm(decay):
@@ -314,7 +371,7 @@ def test_weights_decay_in_both_phases(fit_problems, visible, name):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", LEARNERS)
+@each()
 def test_a_gpu_trains_what_a_cpu_does(fit_problems, rows, name):
     """Other random numbers, so the same to the eye: replayed, in both precisions."""
     if not torch.cuda.is_available():

@@ -9,6 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM
 
 from aloof.baselines import SSAD
+from aloof.baselines import ssad as module
+from aloof.baselines.kernel import KernelLines
 from aloof.baselines.quadratic_program import solve
 from aloof.exceptions import LabelWarning
 
@@ -128,3 +130,39 @@ def test_large_tables_are_thinned(hidden):
     assert not np.array_equal(
         thinned.anomaly_score(hidden.X_test), other.anomaly_score(hidden.X_test)
     )
+
+
+def test_lines_of_a_kernel_are_its_rows(monkeypatch):
+    """Also where only two of them are kept, and so most are made again."""
+    rows = np.random.default_rng(0).normal(size=(9, 4))
+    whole = rbf_kernel(rows, gamma=0.3)
+    weights = np.where(np.arange(9) % 2, 0.0, np.arange(9) - 3.0)
+    for size in (10**6, 0):
+        monkeypatch.setattr("aloof.baselines.kernel._BYTES", size)
+        lines = KernelLines(rows, 0.3)
+        assert len(lines) == 9
+        for index in (4, 1, 4, 8, 0, 4):
+            np.testing.assert_allclose(lines[index], whole[index], atol=1e-14)
+        np.testing.assert_allclose(lines @ weights, whole @ weights, atol=1e-13)
+        np.testing.assert_array_equal(lines.diagonal(), whole.diagonal())
+
+
+def test_many_rows_are_learned_line_by_line_to_the_same(monkeypatch, hidden):
+    whole = SSAD().fit(hidden.X, hidden.y)
+    monkeypatch.setattr(module, "_MOST_AT_ONCE", 10)
+    lines = SSAD().fit(hidden.X, hidden.y)
+    np.testing.assert_allclose(lines.coefficients_, whole.coefficients_, atol=1e-9)
+
+
+def test_the_price_of_a_normal_row_is_given_or_follows_from_nu(hidden):
+    n = (hidden.y == 0).sum()
+    same = SSAD(nu=None, normal_limit=1 / (0.1 * n)).fit(hidden.X, hidden.y)
+    np.testing.assert_allclose(
+        same.coefficients_, SSAD(nu=0.1).fit(hidden.X, hidden.y).coefficients_
+    )
+    hard = SSAD(nu=None, normal_limit=1.0).fit(hidden.X, hidden.y)
+    outside = hard.anomaly_score(hidden.X[hidden.y == 0]) > 1e-3
+    assert outside.mean() < 0.01 < (same.anomaly_score(hidden.X[hidden.y == 0]) > 1e-3).mean()
+    for both in ({"nu": None}, {"normal_limit": 1.0}):
+        with pytest.raises(ValueError, match="one of nu and normal_limit"):
+            SSAD(**both).fit(hidden.X, hidden.y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import ParameterGrid
 
 from aloof.baselines import (
     BASELINES,
@@ -14,7 +15,7 @@ from aloof.baselines import (
     fit_unfairly,
     peeked_rows,
 )
-from aloof.bench.methods import resolve_methods
+from aloof.bench.methods import make_peer, resolve_methods
 from aloof.bench.odds import System
 
 
@@ -42,9 +43,31 @@ def test_the_best_setting_on_the_peeked_rows_is_taken(name, make, visible):
     X, X_test = visible.X, visible.X_test
     if isinstance(tuned, Hybrid):
         X, X_test = (tuned.detectors_.features(rows)[0] for rows in (X, X_test))
-    for gamma in UNFAIR_GRIDS[name]["kernel_gamma"]:
-        other = type(shallow)(kernel_gamma=gamma).fit(X, visible.y)
+    for point in ParameterGrid(UNFAIR_GRIDS[name]):
+        other = type(shallow)(**point).fit(X, visible.y)
         assert roc_auc_score(visible.y_test, other.anomaly_score(X_test)) <= best + 1e-12
+
+
+def test_the_grids_are_the_published_ones():
+    widths = [2**-7, 2**-6, 2**-5, 2**-4, 2**-3, 2**-2, 2**-1, 1, 2, 4]
+    for name, grid in UNFAIR_GRIDS.items():
+        assert list(grid["kernel_gamma"]) == widths
+        if name.startswith("oc-svm"):
+            assert list(grid["nu"]) == [0.01, 0.05, 0.1, 0.2, 0.5]
+        else:
+            assert (grid["nu"], grid["normal_limit"]) == ((None,), (1.0,))
+            assert grid["kappa"] == grid["anomaly_limit"] == (1.0,)
+
+
+def test_parameters_reach_the_baseline_and_its_parts(visible):
+    options = {"max_epochs": 3, "hidden": (4, 2), "detector__max_rows": 50}
+    system = UNFAIR["ssad-hybrid-unfair"](random_state=0, parameters=options)
+    system.peek(visible.X_test, visible.y_test).fit(visible.X, visible.y)
+    assert system.baseline_.fitted_.encode(visible.X[:3]).shape == (1, 3, 2)
+    assert system.baseline_.detectors_.detectors[0].max_rows == 50
+    made = make_peer("ssad-hybrid-unfair", seed=3, device="cpu", max_epochs=3)
+    assert (made.random_state, made.parameters) == (3, {"device": "cpu", "max_epochs": 3})
+    assert make_peer("oc-svm-unfair", seed=3, device="cpu").parameters == {}
 
 
 def test_other_baselines_are_not_tuned(visible):

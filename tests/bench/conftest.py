@@ -12,6 +12,7 @@ import pytest
 from scipy.io import savemat
 
 from aloof import VAE
+from aloof.baselines import KNN
 from aloof.bench import specify
 from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds
 from aloof.datasets import DataFile, PublicTable
@@ -54,6 +55,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "good": partial(VAE, **short),
         "poor": partial(VAE, **{**short, "max_epochs": 1, "n_members": 1}),
         "broken": partial(VAE, **{**short, "n_members": 0}),
+        "shallow": KNN,
     }
     monkeypatch.setattr("aloof.baselines.BASELINES", found)
     return found

@@ -15,7 +15,7 @@ from aloof.bench.images.plot import plot_images
 
 def record(method: str, auroc: float, **changes: Any) -> dict[str, Any]:
     own = {"dataset": "cifar10", "method": method, "variant": "", "auroc": auroc}
-    return {**own, "gamma_l": 0.01, "gamma_p": 0.0, **changes}
+    return {**own, "setting": "", "gamma_l": 0.01, "gamma_p": 0.0, **changes}
 
 
 def test_lines_are_means_and_their_names_do_not_overlap() -> None:

@@ -6,13 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from pydantic import ValidationError
 
-from aloof.bench import read_options, specify
+from aloof.baselines import BASELINES
+from aloof.bench import Identity, read_options, specify
 from aloof.bench.odds import OddsSpecification
 from aloof.bench.odds.paper import paper_figures
-from aloof.bench.odds.settings import build, parameters
+from aloof.bench.odds.settings import (
+    MLP,
+    PAPER,
+    Network,
+    build,
+    build_peer,
+    has_setting,
+    parameters,
+    peer_parameters,
+)
 from aloof.exceptions import AloofError, ExperimentError
+from aloof.networks.dense import Dense
 
 FILES = sorted((Path(__file__).parents[2] / "experiments").glob("odds-*.toml"))
 SETS = ("arrhythmia", "cardio", "satellite", "satimage-2", "shuttle", "thyroid")
@@ -30,6 +42,8 @@ def test_there_are_files() -> None:
         "odds-ensemble",
         "odds-pollution",
         "odds-gamma-05",
+        "odds-paper",
+        "odds-readings",
     }
 
 
@@ -57,7 +71,11 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         ({"metods": ["dp"]}, "metods is unknown; did you mean 'methods'"),
         ({"methods": ["deep-sda"]}, "no method 'deep-sda'; did you mean 'deep-sad'"),
         ({"datasets": "cardoi"}, "no data set 'cardoi'; did you mean 'cardio'"),
-        ({"settings": ["papper"]}, "no setting 'papper'; did you mean 'paper'"),
+        ({"setting": ["papper"]}, "no setting 'papper'; did you mean 'paper'"),
+        ({"setting": "default"}, "no setting 'default'"),
+        ({"settings": ["paper"]}, "settings is unknown; did you mean 'setting'"),
+        ({"scaling": "units"}, "no scaling 'units'; did you mean 'unit'"),
+        ({"scaling": []}, "scaling must be one or more"),
         ({"paper": "man"}, "no table of the paper 'man'; did you mean 'main'"),
         ({"seeds": 0}, "seeds must be at least 1; got 0"),
         ({"seeds": True}, "seeds must be a whole number; got True"),
@@ -76,6 +94,22 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         (
             {"methods": "dp", "variants": [{"name": "a", "parameters": {"n_members": 0}}]},
             "'n_members' parameter of DualPriorVAE must be an int >= 1",
+        ),
+        (
+            {"methods": "vae", "variants": [{"name": "a", "parameters": {"n_samples": 2}}]},
+            "'vae' has no parameter 'n_samples'",
+        ),
+        (
+            {"methods": "dp", "variants": [{"name": "a", "parameters": {"encoder": "MLP"}}]},
+            "'encoder' parameter of DualPriorVAE must be a function",
+        ),
+        (
+            {"variants": [{"name": "a", "network": {"normalize": True}}]},
+            "variants.0.network.normalize is unknown; did you mean 'normalise'",
+        ),
+        (
+            {"variants": [{"name": "a", "methods": ["deep-sad"]}]},
+            "no method of ours 'deep-sad'",
         ),
     ],
 )
@@ -125,22 +159,108 @@ def test_groups_of_methods() -> None:
     assert make({"methods": ["peers", "ours"]}).methods[-4:] == every.methods[:4]
 
 
-def test_peers_have_neither_setting_nor_variant() -> None:
+def test_shallow_peers_have_neither_setting_nor_variant() -> None:
     experiment = make(
         {
             "methods": ["dp", "knn"],
-            "settings": ["default", "paper"],
+            "setting": ["ours", "paper"],
             "variants": [{"name": "K = 1", "parameters": {"n_members": 1}}],
         }
     )
     labels = [system.label for system in experiment.systems]
-    assert labels == ["dp (default, K = 1)", "dp (paper, K = 1)", "knn"]
+    assert labels == ["dp (ours, K = 1)", "dp (paper, K = 1)", "knn"]
 
 
-def test_the_default_setting_is_the_estimators_own() -> None:
+def test_rows_say_which_setting_variant_and_scaling() -> None:
+    experiment = make(
+        {
+            "methods": ["mml", "vae", "deep-sad", "oc-svm-unfair", "ssad-hybrid-unfair"],
+            "setting": "paper",
+            "scaling": ["standard", "unit"],
+            "variants": [
+                {"name": ""},
+                {"name": "S = 2", "methods": "mml", "parameters": {"n_samples": 2}},
+            ],
+        }
+    )
+    assert [system.label for system in experiment.systems] == [
+        "mml (paper)",
+        "mml (paper, unit)",
+        "mml (paper, S = 2)",
+        "mml (paper, S = 2, unit)",
+        "vae (paper)",
+        "vae (paper, unit)",
+        "deep-sad (paper)",
+        "deep-sad (paper, unit)",
+        "oc-svm-unfair",
+        "oc-svm-unfair (unit)",
+        "ssad-hybrid-unfair (paper)",
+        "ssad-hybrid-unfair (paper, unit)",
+    ]
+
+
+def test_our_setting_is_the_estimators_own() -> None:
     for method in ("vae", "mml", "dp", "mml-dp"):
-        detector = build(method, "default", "cardio", seed=3)
+        detector = build(method, "ours", "cardio", seed=3)
         assert detector.get_params() == type(detector)(random_state=3).get_params()
+
+
+def test_the_papers_networks_follow_what_is_changed() -> None:
+    """Factories are equal where options are, so that seeds stack, and stand in records."""
+    one, other = (build("dp", "paper", "cardio", seed=seed) for seed in (0, 1))
+    assert (one.encoder, one.decoder) == (other.encoder, other.decoder)
+    assert hash(one.encoder) == hash(other.encoder)
+    assert Identity(one).record["config"]["encoder"] == {
+        "part": "encoder",
+        "hidden": [32, 16],
+        "learn_variance": False,
+        "slope": 0.01,
+        "normalise": True,
+        "bias": False,
+    }
+    assert not Identity(one).holds(Identity(build("dp", "paper", "thyroid", seed=0)).record)
+    wide = build("dp", "paper", "cardio", seed=0, overrides={"hidden": [9], "latent_dim": 2})
+    learned = build("vae", "paper", "cardio", seed=0, overrides={"likelihood": "gaussian"})
+    with torch.random.fork_rng():
+        encoder = wide.encoder((21,), 2)
+        decoder = learned.decoder((21,), 8)
+    assert encoder.body[0].linear.weight.shape == (9, 21)
+    assert isinstance(encoder.body[0], Dense)
+    assert len(decoder(torch.zeros(3, 8))) == 2
+    plain = build("dp", "paper", "cardio", seed=0, network=Network())
+    assert plain.encoder is plain.decoder is None
+    biased = build("dp", "ours", "cardio", seed=0, network=Network(normalise=True))
+    assert biased.encoder == MLP("encoder", (128, 64), normalise=True)
+
+
+def test_rows_in_0_to_1_are_left_there() -> None:
+    for setting in ("ours", "paper"):
+        assert build("dp", setting, "cardio", seed=0).standardize is None
+        assert build("dp", setting, "cardio", seed=0, scaling="unit").standardize is False
+
+
+def test_peers_as_their_authors_published_them() -> None:
+    assert peer_parameters("deep-sad", "ours", "cardio") == {}
+    assert not has_setting("devnet")  # its defaults are its authors'
+    for name in SETS:
+        found = peer_parameters("deep-sad", "paper", name)
+        assert found["hidden"] == PAPER[name].layers
+        assert (found["learning_rate"], found["milestones"]) == (1e-4, (50,))
+        assert (found["max_epochs"], found["weight_decay"]) == (150, 5e-7)
+        assert (found["pretrain_epochs"], found["pretrain_milestones"]) == (150, ())
+        assert (found["pretrain_learning_rate"], found["pretrain_weight_decay"]) == (1e-4, 5e-4)
+    assert peer_parameters("autoencoder", "paper", "cardio")["weight_decay"] == 5e-4
+    assert peer_parameters("ssad", "", "cardio") == {"max_rows": None}
+    for method in BASELINES:
+        for setting in ("ours", "paper") if has_setting(method) else ("",):
+            made = build_peer(method, setting, "thyroid", seed=4)
+            assert made.random_state == 4
+            if setting == "paper":
+                assert made.hidden == (32, 16, 4)
+    assert build_peer("ssad-hybrid", "ours", "cardio", seed=0).detector.max_rows is None
+    unfair = build_peer("oc-svm-hybrid-unfair", "paper", "arrhythmia", seed=0, device="cpu")
+    assert unfair.parameters["hidden"] == (128, 64, 32)
+    assert unfair.parameters["device"] == "cpu"
 
 
 def test_the_papers_hyper_parameters() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def make_records(spec: OddsSpecification, skip: Any = ()) -> list[dict[str, Any]
                     if (system.method, name, seed) in skip:
                         continue
                     parts = (system.method, system.setting, system.variant)
-                    case = Case(name, *parts, gamma_l, gamma_p, seed)
+                    case = Case(name, *parts, gamma_l, gamma_p, seed, system.scaling)
                     auroc, precision = VALUES[system.method, name][:, seed] - gamma_p
                     figures = {"auroc": auroc, "average_precision": precision}
                     record = {"status": "ok", "fit_seconds": 2.0, **figures}
@@ -84,12 +84,13 @@ def test_figures_are_numpys(spec: OddsSpecification, block: Block) -> None:
         assert f"{100 * np.mean(auroc):.1f} ± {std:.1f}" in text
         assert f"{100 * np.mean(precision):.1f} ± {100 * np.std(precision, ddof=1):.1f}" in text
     mean = 100 * np.mean([VALUES["dp", name][0].mean() for name in spec.datasets])
-    assert block.overall(System("dp", "default"), "auroc") == pytest.approx(mean)
+    assert block.overall(System("dp", "ours"), "auroc") == pytest.approx(mean)
     assert f"{mean:.1f}** |" in text
 
 
 def test_the_best_peer_and_the_test_against_it(spec: OddsSpecification, block: Block) -> None:
-    assert {name: s.method for name, s in block.best_peer.items()} == {
+    (best,) = block.best_peer.values()
+    assert {name: s.method for name, s in best.items()} == {
         "cardio": "knn",
         "thyroid": "ecod",
     }
@@ -99,7 +100,7 @@ def test_the_best_peer_and_the_test_against_it(spec: OddsSpecification, block: B
             assert test is None
             continue
         ours = VALUES[system.method, name][0]
-        theirs = VALUES[block.best_peer[name].method, name][0]
+        theirs = VALUES[best[name].method, name][0]
         assert test is not None
         assert test.p_value == pytest.approx(ttest_rel(ours, theirs).pvalue)
         assert test.difference == pytest.approx(100 * np.mean(ours - theirs))
@@ -107,6 +108,81 @@ def test_the_best_peer_and_the_test_against_it(spec: OddsSpecification, block: B
     row = lines(spec, [block])["aloof", "vae", "thyroid"]
     assert row["best_peer"] == "ecod"
     assert float(row["difference"]) < 0
+
+
+def test_settings_and_scalings_are_never_mixed() -> None:
+    """What has another setting or scaling is no peer, and not in the way of a best."""
+    spec = make(
+        datasets=["cardio"],
+        methods=["dp", "deep-sad", "knn", "oc-svm-unfair"],
+        setting=["ours", "paper"],
+        scaling=["standard", "unit"],
+    )
+    levels = {
+        System("dp", "ours"): 0.90,
+        System("dp", "paper"): 0.91,
+        System("dp", "ours", scaling="unit"): 0.92,
+        System("dp", "paper", scaling="unit"): 0.97,
+        System("deep-sad", "ours"): 0.80,
+        System("deep-sad", "paper"): 0.95,
+        System("deep-sad", "ours", scaling="unit"): 0.93,
+        System("deep-sad", "paper", scaling="unit"): 0.81,
+        System("knn"): 0.85,
+        System("knn", scaling="unit"): 0.94,
+        System("oc-svm-unfair"): 0.99,
+        System("oc-svm-unfair", scaling="unit"): 0.99,
+    }
+    assert set(levels) == set(spec.systems)
+    records = [
+        {
+            **asdict(Case("cardio", *astuple(s)[:3], 0.01, 0.0, seed, s.scaling)),
+            "status": "ok",
+            "fit_seconds": 1.0,
+            "auroc": level + 0.002 * seed,
+            "average_precision": 0.5,
+        }
+        for s, level in levels.items()
+        for seed in range(4)
+    ]
+    for record in records:
+        if record["scaling"] == "standard":
+            del record["scaling"]  # as in older records
+    (block,) = summarise(spec, records)
+    assert block.kinds == (
+        ("ours", "standard"),
+        ("ours", "unit"),
+        ("paper", "standard"),
+        ("paper", "unit"),
+    )
+    assert {kind: best["cardio"].label for kind, best in block.best_peer.items()} == {
+        ("ours", "standard"): "knn",
+        ("ours", "unit"): "knn (unit)",
+        ("paper", "standard"): "deep-sad (paper)",
+        ("paper", "unit"): "knn (unit)",
+    }
+    ahead = block.ahead(System("dp", "paper"), "cardio")
+    assert ahead is not None
+    assert ahead.difference == pytest.approx(-4.0)
+    figures, _, comparisons, *_ = make_grids([block])
+    shown = {row[0]: row for row in figures.rows}
+    bold = {figures.rows[row][0] for row, column in figures.bold if column == 1}
+    assert bold == {"dp (ours)", "deep-sad (paper)", "knn (unit)", "dp (paper, unit)"}
+    assert shown["best peer of each set (ours)"][1] == "85.3 knn"
+    assert shown["best peer of each set (paper, unit)"][1] == "94.3 knn (unit)"
+    assert [row[0] for row in comparisons.rows] == [
+        "against (ours)",
+        "dp (ours)",
+        "against (ours, unit)",
+        "dp (ours, unit)",
+        "against (paper)",
+        "dp (paper)",
+        "against (paper, unit)",
+        "dp (paper, unit)",
+    ]
+    lines = list(csv_lines([block]))
+    assert {line["scaling"] for line in lines} == {"standard", "unit"}
+    assert any("the best of each is bold" in note for note in figures.notes)
+    assert "| the paper's oc-svm | 98.5 ± 0.3 |" in to_markdown([figures], title="T")
 
 
 def test_equal_results_have_no_p_value(spec: OddsSpecification) -> None:
@@ -125,9 +201,10 @@ def test_what_was_not_run_is_empty_and_not_in_a_mean(spec: OddsSpecification) ->
     text = to_markdown(make_grids([block]), title="T")
     thyroid = VALUES["dp", "thyroid"][0]
     cell = f"{100 * thyroid.mean():.1f} ± {100 * thyroid.std(ddof=1):.1f}"
-    assert f"| dp (default) |  | {cell} |  |" in text.replace("**", "")
+    assert f"| dp (ours) |  | {cell} |  |" in text.replace("**", "")
     assert "(3 of 4 seeds)" in text
-    assert block.best_peer["cardio"].method == "ecod"  # knn lacks a seed
+    (best,) = block.best_peer.values()
+    assert best["cardio"].method == "ecod"  # knn lacks a seed
     assert lines(spec, [block])["aloof", "dp", "cardio"]["auroc_mean"] == ""
 
 
@@ -161,7 +238,7 @@ def test_what_pollution_costs() -> None:
     blocks = summarise(spec, make_records(spec))
     grid = make_grids(blocks)[-1]
     assert "changed by pollution" in grid.title
-    assert grid.rows[0] == ("dp (default)", "-5.0", "-5.0", "-5.0")
+    assert grid.rows[0] == ("dp (ours)", "-5.0", "-5.0", "-5.0")
 
 
 def test_terminal_and_picture_show_every_system(spec: OddsSpecification, block: Block) -> None:

@@ -15,7 +15,7 @@ from aloof.bench.records import Record, append_records, latest
 from aloof.bench.records import read_records as read
 from aloof.exceptions import ExperimentError
 
-CASE = Case("cardio", "dp", "default", "", 0.01, 0.0, 3)
+CASE = Case("cardio", "dp", "ours", "", 0.01, 0.0, 3)
 OTHER = Case("cardio", "knn", "", "", 0.01, 0.0, 3)
 
 

@@ -12,12 +12,14 @@ import pytest
 
 from aloof.bench import Identity, Study, specify, stored
 from aloof.bench.images import ImageCase, ImageSpecification
+from aloof.bench.images.specification import with_setting
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import image_grids
 from aloof.bench.odds import OddsSpecification, make_odds
 from aloof.bench.planning import PlanningSpecification, make_planning
 from aloof.bench.records import latest, read_records
 from aloof.bench.tables import to_markdown
+from aloof.bench.text import TextSpecification, make_text, read_reviews
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("ALOOF_DATA") or ROOT.parent / "shared" / "data")
@@ -27,8 +29,15 @@ real_data = pytest.mark.skipif(
 
 
 def planning() -> Study[Any]:
-    path = ROOT / "experiments" / "planning-small.toml"
+    path = ROOT / "experiments" / "planning.toml"
     return make_planning(specify(PlanningSpecification, file=path))
+
+
+def text() -> Study[Any]:
+    pytest.importorskip("sentencex")
+    path = ROOT / "experiments" / "text.toml"
+    reviews, vectors = REAL / "imdb" / "imdb.csv.gz", REAL / "glove" / "glove.6B.100d.txt.gz"
+    return make_text(specify(TextSpecification, file=path), read_reviews(reviews, vectors))
 
 
 def odds(name: str) -> Study[Any]:
@@ -39,6 +48,7 @@ def odds(name: str) -> Study[Any]:
     ("name", "make"),
     [
         ("planning", planning),
+        pytest.param("text", text, marks=real_data, id="text"),
         *(
             pytest.param(name, lambda name=name: odds(name), marks=real_data, id=name)
             for name in (
@@ -66,13 +76,14 @@ def test_tables_are_made_again_from_the_records(
 
 
 def image_case(record: Any) -> ImageCase:
-    return ImageCase(**{field.name: record[field.name] for field in fields(ImageCase)})
+    whole = with_setting(record)
+    return ImageCase(**{field.name: whole[field.name] for field in fields(ImageCase)})
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "images-90",
+        "images-90-fashion-mnist",
         "images-ablation",
         "images-cats-vs-dogs",
         "images-cifar10",

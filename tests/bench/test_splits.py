@@ -15,6 +15,7 @@ from aloof.bench import (
     standardise,
     training_rows,
 )
+from aloof.bench.splits import SCALINGS, Scaling, scale
 from aloof.datasets import PublicTable, list_datasets, load_dataset
 from aloof.exceptions import LabelError
 from aloof.labels import read_labels
@@ -240,6 +241,26 @@ def test_standardising_uses_training_rows_only() -> None:
     np.testing.assert_allclose(other, (test - train.mean(0)) / train.std(0))
     np.testing.assert_array_equal(standardise(train, test * 100)[0], scaled)
     np.testing.assert_array_equal(standardise(train, test[:1])[1], other[:1])
+
+
+def test_unit_scaling_is_standardised_and_then_0_to_1() -> None:
+    rng = np.random.default_rng(0)
+    train, test = rng.normal(3.0, 5.0, (50, 4)), rng.normal(3.0, 50.0, (20, 4))
+    scaled, other = scale(train, test, "unit")
+    low, high = train.min(0), train.max(0)
+    np.testing.assert_allclose(scaled, (train - low) / (high - low), atol=1e-12)
+    np.testing.assert_allclose(other, (test - low) / (high - low), atol=1e-12)
+    assert other.min() < 0 < 1 < other.max(), "test rows are not cut off"
+    for one, same in zip(scale(train, test, "standard"), standardise(train, test), strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_constant_columns_are_only_shifted(scaling: Scaling) -> None:
+    train = np.c_[np.full(6, 7.0), np.arange(6.0), np.full(6, 1e-9)]
+    scaled, other = scale(train, [[9.0, 2.0, 0.0]], scaling)
+    np.testing.assert_array_equal(scaled[:, [0, 2]], 0.0)
+    np.testing.assert_allclose(other[0, [0, 2]], [2.0, -1e-9])
 
 
 def test_standardising_leaves_its_input_and_shifts_constant_columns() -> None:

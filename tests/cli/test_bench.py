@@ -77,7 +77,7 @@ def test_an_experiment_from_start_to_end(experiment: Path, tmp_path: Path) -> No
     result = bench("odds", "--experiment", experiment, "--jobs", 1, "--out", out)
     assert result.exit_code == 0, result.output
     assert {path.name for path in out.iterdir()} == FILES
-    for text in ("dp (default, short)", "peer", "best peer of each set", "(p = "):
+    for text in ("dp (ours, short)", "peer", "best peer of each set", "(p = "):
         assert text in result.stdout
     assert result.stderr == ""  # no terminal, no progress
     table = (out / "table.md").read_text()
@@ -115,6 +115,7 @@ def test_options_win_over_the_file(experiment: Path, tmp_path: Path) -> None:
         (["--datasets", "tini"], "no data set 'tini'; did you mean 'tiny'"),
         (["--methods", "dp,pear"], "no method 'pear'; did you mean 'peer'"),
         (["--setting", "papr"], "no setting 'papr'; did you mean 'paper'"),
+        (["--scaling", "units"], "no scaling 'units'; did you mean 'unit'"),
         (["--gamma-l", "a"], "--gamma-l must be a number"),
         (["--gamma-l", ","], "--gamma-l is empty"),
         (["--methods", ""], "--methods is empty"),
@@ -200,12 +201,12 @@ def test_figure_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = {"n_members": 1, "hidden": [8], "latent_dim": 3, "max_epochs": 4}
     original = figure.latent_spaces
 
-    def brief(**keywords: object) -> figure.LatentSpaces:
-        return original("tiny", gamma_l=0.05, overrides=short, **keywords)  # type: ignore[arg-type]
+    def brief(*names: str, **keywords: object) -> figure.LatentSpaces:
+        return original(*names, gamma_l=0.05, overrides=short, **keywords)  # type: ignore[arg-type]
 
     monkeypatch.setattr("aloof.cli.bench.figure1.latent_spaces", brief)
     out = tmp_path / "figure"
-    result = bench("figure1", "--out", out, "--setting", "default")
+    result = bench("figure1", "--out", out, "--dataset", "tiny", "--setting", "ours")
     assert result.exit_code == 0, result.output
     assert "DP-VAE: AUROC" in result.stdout
     assert (out / "figure1.png").read_bytes().startswith(b"\x89PNG")
@@ -213,9 +214,15 @@ def test_figure_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert record["config"]["DP-VAE"]["max_epochs"] == 4
     assert set(record["auroc"]) == {"VAE", "DP-VAE"}
 
-    wrong = bench("figure1", "--setting", "papr")
-    assert wrong.exit_code == 2
-    assert "did you mean 'paper'" in wrong.stderr
+    for option, value, hint in (
+        ("--setting", "papr", "no setting 'papr'; did you mean 'paper'"),
+        ("--setting", "default", "no setting 'default'"),
+        ("--scaling", "unti", "no scaling 'unti'; did you mean 'unit'"),
+        ("--dataset", "tini", "no data set 'tini'; did you mean 'tiny'"),
+    ):
+        wrong = bench("figure1", option, value)
+        assert wrong.exit_code == 2
+        assert hint in wrong.stderr
 
 
 def test_other_commands_do_not_wait_for_it() -> None:

@@ -41,8 +41,8 @@ def run(*words: object) -> Result:
 
 
 def parameters(command: str) -> list[Any]:
-    group = typer.main.get_command(app)
-    return group.commands[command].params  # type: ignore[attr-defined, no-any-return]
+    group: Any = typer.main.get_command(app)
+    return group.get_command(None, command).params  # type: ignore[no-any-return]
 
 
 def name_of(parameter: Any) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
 from aloof.exceptions import ModelError, NetworkError
-from aloof.networks import ConvDecoder, ConvEncoder
+from aloof.networks import ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
 
 
 class Encoder(nn.Module):
@@ -73,6 +75,25 @@ def test_fit_score_save_load(detector: Any, tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match="do not fit the weights"):
         detector.load(tmp_path / "model", encoder=Encoder, decoder=Wider)
+
+
+def test_the_networks_of_the_paper_are_saved_and_loaded(tmp_path: Path) -> None:
+    """Batch normalisation without gain and shift: what is held is saved with the rest."""
+    X, y = rows()
+    options = {"hidden": (8, 6), "normalise": True, "bias": False, "slope": 0.01}
+    own = {
+        "encoder": partial(MLPEncoder, **options),
+        "decoder": partial(MLPDecoder, **options),
+    }
+    model = DualPriorVAE(**{**SETTINGS, **own}, warmup_epochs=8).fit(X, y)
+    scores = model.score_samples(X)
+    assert roc_auc_score(y, -scores) > 0.9
+    model.save(tmp_path / "model")
+    again = DualPriorVAE.load(tmp_path / "model", **own)
+    assert np.array_equal(again.score_samples(X), scores)
+    other = {name: partial(make, slope=0.1) for name, make in own.items()}
+    with pytest.raises(ModelError, match="do not give the scores"):
+        DualPriorVAE.load(tmp_path / "model", **other)
 
 
 def test_batch_normalised_encoder_separates_in_eval_mode() -> None:

@@ -21,6 +21,18 @@ NETWORKS = {
         partial(MLPDecoder, hidden=()),
         2,
     ),
+    "mlp with batch normalisation": (
+        (7,),
+        partial(MLPEncoder, hidden=(6, 5), normalise=True),
+        partial(MLPDecoder, hidden=(6, 5), normalise=True),
+        3,
+    ),
+    "mlp of the code the paper builds on": (
+        (7,),
+        partial(MLPEncoder, hidden=(6, 5), normalise=True, bias=False, slope=0.01),
+        partial(MLPDecoder, hidden=(6, 5), normalise=True, bias=False, slope=0.01),
+        3,
+    ),
     "conv": (
         (3, 8, 8),
         partial(ConvEncoder, filters=(4, 6), hidden=(10,)),
@@ -94,6 +106,35 @@ def test_paper_networks_have_their_sizes() -> None:
         ]
         assert kernels == [(32, 3, 5, 5), (64, 32, 5, 5), (128, 64, 5, 5)]
         assert encoder.head.weight.shape == (256, 128 * 4 * 4)
+
+
+def test_hidden_layers_of_the_code_the_paper_builds_on() -> None:
+    """Against the same layers of torch: no bias, no gain, no shift, the published numbers."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        encoder = MLPEncoder((7,), 3, (6, 5), normalise=True, bias=False, slope=0.01)
+        decoder = MLPDecoder((7,), 3, (6, 5), normalise=True, bias=False, slope=0.01)
+        x = 3.0 * torch.randn(20, 7) + 1.0
+    names = {name for name, _ in encoder.named_parameters()}
+    assert names == {"body.0.linear.weight", "body.1.linear.weight", "head.weight", "head.bias"}
+    layers: list[torch.nn.Module] = []
+    for dense in encoder.body:
+        weight = dense.linear.weight
+        with torch.random.fork_rng():
+            plain = torch.nn.Linear(*reversed(weight.shape), bias=False)
+        plain.weight = weight
+        normal = torch.nn.BatchNorm1d(len(weight), eps=1e-4, affine=False)
+        layers += [plain, normal, torch.nn.LeakyReLU(0.01)]
+    theirs = torch.nn.Sequential(*layers)
+    for training in (True, True, False):  # running statistics count, too
+        encoder.train(training)
+        theirs.train(training)
+        torch.testing.assert_close(encoder.body(x), theirs(x))
+    mean, log_var = encoder(x)
+    head = theirs(x) @ encoder.head.weight.T + encoder.head.bias
+    torch.testing.assert_close(torch.cat([mean, log_var], -1), head)
+    assert decoder(mean).shape == x.shape
+    assert [tuple(p.shape) for p in decoder.parameters()] == [(5, 3), (6, 5), (7, 6), (7,)]
 
 
 def test_learned_variance_is_one_value_a_feature() -> None:

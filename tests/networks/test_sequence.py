@@ -13,6 +13,8 @@ from aloof.objectives import categorical
 from aloof.vae import Ensemble
 
 CPU = torch.device("cpu")
+FORMS = [("mean", "steps"), ("last", "start")]  # ours, and that of Bowman et al.
+both_forms = pytest.mark.parametrize("form", FORMS, ids="-".join)
 LATENT, HIDDEN, N_WORDS = 3, 5, 12
 
 
@@ -33,10 +35,11 @@ def sentences(members: int = 3) -> torch.Tensor:
     return tokens
 
 
-def build(engine: str, members: int = 3) -> Ensemble:
+def build(engine: str, form: tuple[str, str] = FORMS[0], members: int = 3) -> Ensemble:
+    summary, conditioning = form
     networks = Architecture(
-        partial(SentenceEncoder, vectors(), LATENT, hidden=HIDDEN),
-        partial(SentenceDecoder, vectors(), LATENT, hidden=HIDDEN),
+        partial(SentenceEncoder, vectors(), LATENT, hidden=HIDDEN, summary=summary),
+        partial(SentenceDecoder, vectors(), LATENT, hidden=HIDDEN, conditioning=conditioning),
         LATENT,
     )
     return Ensemble.build(
@@ -49,40 +52,73 @@ def build(engine: str, members: int = 3) -> Ensemble:
     )
 
 
-def test_stacked_networks_are_the_single_ones_side_by_side() -> None:
+@both_forms
+def test_stacked_networks_are_the_single_ones_side_by_side(form: tuple[str, str]) -> None:
     tokens, outcome = sentences(), {}
     for engine in ("stacked", "loop"):
-        ensemble = build(engine)
+        ensemble = build(engine, form)
         mean, log_var = ensemble.encode([tokens, tokens, tokens])
         logits = ensemble.decoder(mean + log_var, tokens, tokens)
         leaves = [*ensemble.encoder.parameters.values(), *ensemble.decoder.parameters.values()]
         gradients = torch.autograd.grad(logits.square().sum(), leaves)
         outcome[engine] = [mean, log_var, logits, *gradients]
-    assert build("auto").encoder.engine == "stacked"
+    assert build("auto", form).encoder.engine == "stacked"
     for left, right in zip(outcome["stacked"], outcome["loop"], strict=True):
         torch.testing.assert_close(left, right)
+
+
+def reference_of(layer: torch.nn.Module) -> torch.nn.LSTM:
+    """Return torch's LSTM with the weights of ours."""
+    with torch.random.fork_rng():
+        reference = torch.nn.LSTM(4, HIDDEN, batch_first=True, dtype=torch.float64)
+    # Ours are forget, input, output and cell; torch's input, forget, cell and output.
+    order = [1, 0, 3, 2]
+    with torch.no_grad():
+        for name, source in (("weight_ih_l0", "inputs"), ("weight_hh_l0", "state")):
+            parts = layer.get_submodule(source).weight.chunk(4)
+            getattr(reference, name).copy_(torch.cat([parts[i] for i in order]))
+        parts = layer.get_submodule("inputs").bias.chunk(4)
+        reference.bias_ih_l0.copy_(torch.cat([parts[i] for i in order]))
+        reference.bias_hh_l0.zero_()
+    return reference
 
 
 def test_the_layer_is_an_lstm() -> None:
     with torch.random.fork_rng():
         encoder = SentenceEncoder(vectors(), LATENT, hidden=HIDDEN).double()
-        reference = torch.nn.LSTM(4, HIDDEN, batch_first=True, dtype=torch.float64)
     x = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    # Ours are forget, input, output and cell; torch's input, forget, cell and output.
-    order = [1, 0, 3, 2]
     with torch.no_grad():
-        for name, source in (("weight_ih_l0", "inputs"), ("weight_hh_l0", "state")):
-            parts = getattr(encoder.layer, source).weight.chunk(4)
-            getattr(reference, name).copy_(torch.cat([parts[i] for i in order]))
-        parts = encoder.layer.inputs.bias.chunk(4)
-        reference.bias_ih_l0.copy_(torch.cat([parts[i] for i in order]))
-        reference.bias_hh_l0.zero_()
-        expected, _ = reference(x)
+        expected, _ = reference_of(encoder.layer)(x)
         torch.testing.assert_close(encoder.layer(encoder.layer.gates(x)), expected)
 
 
-def test_padding_changes_neither_codes_nor_words() -> None:
-    ensemble, tokens = build("stacked"), sentences()
+@torch.no_grad()
+def test_the_other_form_is_the_network_of_bowman_et_al() -> None:
+    """The code is made of the state after the end mark, and is the state to start with."""
+    tokens = sentences()[0]
+    with torch.random.fork_rng():
+        encoder = SentenceEncoder(vectors(), LATENT, hidden=HIDDEN, summary="last").double()
+        decoder = SentenceDecoder(vectors(), LATENT, hidden=HIDDEN, conditioning="start")
+    decoder = decoder.double()
+    lengths = (tokens != 0).sum(-1)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        encoder.words(tokens), lengths, batch_first=True
+    )
+    _, (last, _) = reference_of(encoder.layer)(packed)
+    for found, expected in zip(encoder(tokens), encoder.head(last[0]), strict=True):
+        torch.testing.assert_close(found, expected)
+
+    z = torch.randn(6, LATENT, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    state, cell = decoder.code(z).chunk(2, -1)
+    before = torch.cat([torch.full_like(tokens[:, :1], BEGIN), tokens[:, :-1]], -1)
+    start = (state[None].contiguous(), cell[None].contiguous())
+    states, _ = reference_of(decoder.layer)(decoder.words(before), start)
+    torch.testing.assert_close(decoder(z, tokens), decoder.head(states))
+
+
+@both_forms
+def test_padding_changes_neither_codes_nor_words(form: tuple[str, str]) -> None:
+    ensemble, tokens = build("stacked", form), sentences()
     longer = torch.cat([tokens, torch.zeros(3, 6, 9, dtype=torch.int64)], -1)
     for short, long in zip(ensemble.encode([tokens]), ensemble.encode([longer]), strict=True):
         torch.testing.assert_close(short, long, rtol=0, atol=1e-14)
@@ -92,8 +128,9 @@ def test_padding_changes_neither_codes_nor_words() -> None:
     )
 
 
-def test_a_word_is_predicted_from_those_before_it() -> None:
-    ensemble, tokens = build("stacked"), sentences()
+@both_forms
+def test_a_word_is_predicted_from_those_before_it(form: tuple[str, str]) -> None:
+    ensemble, tokens = build("stacked", form), sentences()
     z = torch.ones(3, 6, LATENT, dtype=torch.float64)
     changed = tokens.clone()
     changed[..., 3] = 5
@@ -101,7 +138,7 @@ def test_a_word_is_predicted_from_those_before_it() -> None:
     assert torch.equal(before[..., :4, :], after[..., :4, :])
     assert not torch.equal(before[..., 4, :], after[..., 4, :])
     other = ensemble.decoder(z + 1, tokens)
-    assert (before != other).any(-1).all()  # the code is told at every step
+    assert (before != other).any(-1).all()  # the code reaches every step
 
 
 def test_given_vectors_stay_and_others_are_learned() -> None:
@@ -117,8 +154,9 @@ def test_given_vectors_stay_and_others_are_learned() -> None:
     assert not torch.equal(weight[0, BEGIN], weight[1, BEGIN])
 
 
-def test_an_empty_sentence_has_a_code() -> None:
-    mean, log_var = build("stacked").encode([torch.zeros(3, 1, 7, dtype=torch.int64)])
+@both_forms
+def test_an_empty_sentence_has_a_code(form: tuple[str, str]) -> None:
+    mean, log_var = build("stacked", form).encode([torch.zeros(3, 1, 7, dtype=torch.int64)])
     assert mean.isfinite().all()
     assert log_var.isfinite().all()
 

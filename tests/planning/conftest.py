@@ -44,8 +44,9 @@ def walled_in() -> World:
 def untrained(trajectories: Trajectories) -> StateGenerator:
     from dataclasses import replace
 
-    from aloof.planning import train_generator
+    from aloof.planning import train_generators
 
     some = replace(trajectories, worlds=trajectories.worlds[:8], states=trajectories.states[:8])
     one = replace(SHORT, max_epochs=1, warmup_epochs=0)
-    return train_generator(some, config=one, networks=SMALL, device="cpu")
+    [model] = train_generators(some, config=one, networks=SMALL, device="cpu")
+    return model

@@ -25,7 +25,7 @@ from aloof.planning import (
     make_worlds,
     mixed_states,
     state_stream,
-    train_generator,
+    train_generators,
 )
 from aloof.planning.generator import scale_states
 
@@ -45,7 +45,7 @@ def test_anomalies_teach_where_not_to_sample(
     """Fails when the anomaly term is switched off: then both are one and the same VAE."""
     collisions, covered = {}, {}
     for method in ("vae", "dp"):
-        model = train_generator(
+        [model] = train_generators(
             trajectories,
             replace(default_objective(method), alpha=5.0),  # type: ignore[arg-type]
             config=SHORT,
@@ -133,7 +133,7 @@ def test_save_and_load_with_convolutions(
     trajectories: Trajectories, open_world: World, tmp_path: Path
 ) -> None:
     some = replace(trajectories, worlds=trajectories.worlds[:8], states=trajectories.states[:8])
-    model = train_generator(
+    [model] = train_generators(
         some,
         config=replace(SHORT, max_epochs=1, warmup_epochs=0),
         networks=replace(SMALL, filters=(3, 4)),

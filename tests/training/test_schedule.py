@@ -29,6 +29,14 @@ def test_learning_rate_decays_after_the_warm_up_only() -> None:
     assert 0 < cosine.rate(199) < 0.001
 
 
+def test_steps_may_be_given() -> None:
+    given = TrainingConfig(learning_rate=1.0, lr_schedule="step", milestones=(50, 100))
+    rates = [given.schedule.rate(epoch) for epoch in (49, 50, 99, 100, 149)]
+    assert rates == pytest.approx([1.0, 0.1, 0.1, 0.01, 0.01])
+    with pytest.raises(ValueError, match="milestones are those of lr_schedule='step'"):
+        TrainingConfig(lr_schedule="cosine", milestones=(50,))
+
+
 def test_each_member_is_clipped_by_itself() -> None:
     gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4], [30.0, 40.0]])
     clip_rows_(gradient, 5.0)

@@ -93,7 +93,7 @@ def schedule(**changes: Any) -> Schedule:
 
 def test_it_is_adam_with_weight_decay_and_milestones() -> None:
     """Six epochs equal torch's own optimiser, step by step."""
-    how = schedule(weight_decay=0.1, milestones=(2, 4), max_grad_norm=0.5)
+    how = schedule(weight_decay=0.1, milestones=(2, 4), max_grad_norm=0.5, betas=(0.5, 0.9))
     run = _StackRun([rows()], [task([7])], Regression, how, CPU)
     seen: list[tuple[Batch, Phase]] = []
 
@@ -107,7 +107,7 @@ def test_it_is_adam_with_weight_decay_and_milestones() -> None:
 
     with seeded(derive(7, Stream.INITIALISE), CPU):
         twin = Slope().double()
-    optimizer = torch.optim.Adam(twin.parameters(), lr=0.05)
+    optimizer = torch.optim.Adam(twin.parameters(), lr=0.05, betas=(0.5, 0.9))
     n_steps = len(seen) // how.max_epochs
     for number, (batch, phase) in enumerate(seen):
         epoch = number // n_steps
@@ -183,6 +183,7 @@ def test_a_checkpoint_of_other_settings_or_another_beginning_is_refused(tmp_path
         ([task()], lambda setup: Regression(setup, 2.0), schedule()),
         ([task()], other_beginning, schedule()),
         ([task()], Regression, schedule(weight_decay=0.1)),
+        ([task()], Regression, schedule(betas=(0.5, 0.999))),
     ):
         with pytest.raises(StaleCheckpointError, match=r"fit\.ckpt\.\* beside it"):
             Run([rows()], device=CPU, checkpoint=path).train(tasks, make, how)
@@ -212,3 +213,22 @@ def test_patience_of_nothing_is_refused() -> None:
         Run([rows()], device=CPU).train(
             [task(held_out=np.arange(3))], Regression, schedule(patience=0)
         )
+
+
+def test_copies_are_trained_apart_from_what_they_were_copied_from() -> None:
+    with seeded(0, CPU):
+        made = [Slope().double() for _ in range(2)]
+    x = rows()[:4].expand(2, 4, 3)
+    stack = Stack(made, engine="loop", example=[x], device=CPU)
+    before = {name: value.clone() for name, value in stack.state().items()}
+    copies = stack.copies(3)
+    assert copies.n_members == 6
+    torch.testing.assert_close(
+        copies(x.repeat_interleave(3, 0)), stack(x).repeat_interleave(3, 0)
+    )
+    for value in copies.parameters.values():
+        assert value.requires_grad
+        with torch.no_grad():
+            value.add_(1.0)
+    for name, value in stack.state().items():
+        assert torch.equal(value, before[name])

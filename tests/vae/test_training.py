@@ -60,10 +60,18 @@ class DropoutEncoder(NormedEncoder):
 
 
 NORMED = Architecture(NormedEncoder, NormedDecoder, LATENT)
+_OPTIONS: dict[str, Any] = {"hidden": (8, 5), "normalise": True, "bias": False, "slope": 0.01}
+PUBLISHED = Architecture(
+    partial(MLPEncoder, (N_FEATURES,), LATENT, **_OPTIONS),
+    partial(MLPDecoder, (N_FEATURES,), LATENT, **_OPTIONS),
+    LATENT,
+)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-@pytest.mark.parametrize("networks", [architecture(), NORMED], ids=["mlp", "batch-norm"])
+@pytest.mark.parametrize(
+    "networks", [architecture(), NORMED, PUBLISHED], ids=["mlp", "batch-norm", "published"]
+)
 def test_member_equals_the_model_trained_alone(name: str, networks: Architecture) -> None:
     x, seeds = data(), [11, 22, 33]
     objective = OBJECTIVES[name]
@@ -85,10 +93,11 @@ def test_member_equals_the_model_trained_alone(name: str, networks: Architecture
 
 @pytest.mark.parametrize("engine", ["vmap", "loop"])
 @pytest.mark.parametrize("name", ["dp", "mml"])
-def test_engines_agree(engine: str, name: str) -> None:
+@pytest.mark.parametrize("networks", [architecture(), PUBLISHED], ids=["mlp", "published"])
+def test_engines_agree(engine: str, name: str, networks: Architecture) -> None:
     x, one = data(), problem([1, 2], objective=OBJECTIVES[name])
-    reference = train([x], [one], architecture(), config(engine="stacked"), device=CPU)[0]
-    other = train([x], [one], architecture(), config(engine=engine), device=CPU)[0]
+    reference = train([x], [one], networks, config(engine="stacked"), device=CPU)[0]
+    other = train([x], [one], networks, config(engine=engine), device=CPU)[0]
     for key, value in reference.ensemble.state().items():
         torch.testing.assert_close(other.ensemble.state()[key], value, rtol=1e-7, atol=1e-9)
 
@@ -175,7 +184,9 @@ def joint_gradient(
 
 
 @pytest.mark.parametrize("freeze", [True, False])
-@pytest.mark.parametrize("networks", [architecture(), NORMED], ids=["mlp", "batch-norm"])
+@pytest.mark.parametrize(
+    "networks", [architecture(), NORMED, PUBLISHED], ids=["mlp", "batch-norm", "published"]
+)
 def test_frozen_decoder_learns_nothing_from_anomalies(
     networks: Architecture, freeze: bool
 ) -> None:
@@ -186,11 +197,12 @@ def test_frozen_decoder_learns_nothing_from_anomalies(
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
+@pytest.mark.parametrize("networks", [NORMED, PUBLISHED], ids=["batch-norm", "published"])
 def test_a_batch_is_decoded_once_with_the_gradients_of_twice(
-    part: str, monkeypatch: pytest.MonkeyPatch
+    part: str, networks: Architecture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compiled loss decodes rows that influence each other a second time, parameters held."""
-    gradient = partial(joint_gradient, part, 5.0, networks=NORMED, freeze=True)
+    gradient = partial(joint_gradient, part, 5.0, networks=networks, freeze=True)
     once = gradient()
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     torch.testing.assert_close(once, gradient())
@@ -496,6 +508,9 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     for other in (problem([2]), problem([1], objective=Objective("dp", alpha=1.0))):
         with pytest.raises(CheckpointError, match="other data, settings or seed"):
             train([data()], [other], architecture(), settings, device=CPU, checkpoint=path)
+    stepped = config(max_epochs=20, lr_schedule="step", milestones=(15,))
+    with pytest.raises(CheckpointError, match="other data, settings or seed"):
+        train([data()], [problem([1])], architecture(), stepped, device=CPU, checkpoint=path)
     wider = architecture((9,))
     with pytest.raises(CheckpointError, match="other data, settings or seed"):
         train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path)

@@ -41,13 +41,16 @@ def test_nothing_is_shared_where_it_would_not_be_the_same(changes: dict[str, int
     assert not share_warmups(compared(), config(**changes)).problems
 
 
-@pytest.mark.parametrize("lr_schedule", ["constant", "step", "cosine"])
+@pytest.mark.parametrize(
+    ("lr_schedule", "milestones"),
+    [("constant", ()), ("step", ()), ("step", (2, 3, 6)), ("cosine", ())],
+)
 def test_sharing_changes_no_result_and_saves_epochs(
-    lr_schedule: str, monkeypatch: pytest.MonkeyPatch
+    lr_schedule: str, milestones: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aloof.vae.config._STEP", 2)  # of the rate: soon enough to be seen
     problems, seen = compared(), []
-    schedule = config(lr_schedule=lr_schedule)
+    schedule = config(lr_schedule=lr_schedule, milestones=milestones)
 
     def note(report: EpochReport) -> None:
         seen.append((report.epoch, report.max_epochs))

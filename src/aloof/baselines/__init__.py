@@ -11,14 +11,19 @@ see `Baseline`. Rows are standardised numbers or images. Deep ones train the mem
 problems as one stack with ``fit_problems``; see `DeepBaseline`.
 """
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
+from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
+from aloof.baselines.dsebm import DSEBM
 from aloof.baselines.hybrid import CodeDetectors, Hybrid
+from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
@@ -28,11 +33,16 @@ from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
+from aloof.baselines.stacked import fit_many, trains_networks
 from aloof.baselines.trees import GradientBoosting, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
+    "ADGAN",
     "BASELINES",
+    "DADGT",
+    "DAGMM",
+    "DSEBM",
     "ECOD",
     "KDE",
     "KNN",
@@ -52,12 +62,15 @@ __all__ = [
     "Fitted",
     "GradientBoosting",
     "Hybrid",
+    "InclusiveNRF",
     "IsolationForest",
     "LearningMembers",
     "Members",
     "OneClassSVM",
     "RandomForest",
     "Unfair",
+    "fit_many",
     "fit_unfairly",
     "peeked_rows",
+    "trains_networks",
 ]

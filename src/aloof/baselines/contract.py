@@ -54,6 +54,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     random_state: int | np.random.RandomState | None = None
 
     label_use: ClassVar[LabelUse] = "none"
+    # Whether rows of numbers are refused.
+    images_only: ClassVar[bool] = False
     # What a method that can do without labels is then.
     without_labels: ClassVar[str] = ""
     # What must hold for the parameters that a class adds, beside what holds for those it has.
@@ -78,12 +80,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         -------
         The fitted baseline.
         """
-        self._check_parameters()
-        X = self._validate(X, reset=True)
-        labels = read_labels(y, len(X))
-        normal_rows(labels)
-        self._check_labels(labels)
-        seed = seed_of(self.random_state)
+        X, labels, seed = self._prepared(X, y)
         self._fit(X, labels, seed)
         self.seed_ = seed
         return self
@@ -109,11 +106,26 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "seed_")
 
+    def _prepared(
+        self, X: ArrayLike, y: ArrayLike | None
+    ) -> tuple[NDArray[Any], NDArray[np.int64], int]:
+        """Check parameters and data; return rows, labels and the seed to use."""
+        self._check_parameters()
+        rows = self._validate(X, reset=True)
+        labels = read_labels(y, len(rows))
+        normal_rows(labels)
+        self._check_labels(labels)
+        return rows, labels, seed_of(self.random_state)
+
     def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._own_checks())
+
+    def _own_checks(self) -> dict[str, Check]:
+        """Return what must hold for parameters, those of the class in place of its bases'."""
         own: dict[str, Check] = {}
         for owner in reversed(type(self).__mro__):
             own.update(vars(owner).get("checks", {}))
-        check_parameters(type(self).__name__, self.get_params(deep=False), own)
+        return own
 
     def _check_labels(self, labels: NDArray[np.int64]) -> None:
         if (labels == ANOMALY).any():
@@ -129,7 +141,7 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
                 f"{name} was given no labelled anomaly (no 1 in y): it is trained as "
                 f"{self.without_labels}.",
                 LabelWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:

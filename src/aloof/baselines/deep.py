@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,7 +37,20 @@ from aloof.training import (
     stacks_of,
 )
 
-__all__ = ["DeepBaseline", "epochs_of"]
+__all__ = ["MILESTONES", "DeepBaseline", "epochs_of"]
+
+
+def _increasing(value: Any) -> bool:
+    """Whether a value is None or epochs in their order, none of them the first."""
+    if value is None:
+        return True
+    epoch, _ = integer(1)
+    if not isinstance(value, tuple | list) or not all(map(epoch, value)):
+        return False
+    return all(one < other for one, other in pairwise(value))
+
+
+MILESTONES: Check = (_increasing, "a tuple of increasing ints >= 1, or None")
 
 
 def epochs_of(tasks: Sequence[Task], schedule: Schedule) -> int:
@@ -54,8 +68,8 @@ class DeepBaseline(Baseline):
         For rows of numbers: widths of the layers; the last one is the size of the
         representation. The paper has 32-16-8 for narrow tables and 128-64-32 for wide ones.
     images
-        For images: options of `aloof.networks.ConvEncoder` and ``latent_dim``; None: its
-        defaults, and 32.
+        For images: options of `aloof.networks.ConvEncoder`, ``latent_dim`` and ``decoder``; see
+        `aloof.baselines.networks.networks_for`. None: defaults.
     n_members
         Networks, trained as one stack; the score is their mean.
     max_epochs
@@ -63,7 +77,10 @@ class DeepBaseline(Baseline):
     batch_size
         Most rows in a batch. Batches of a pass are of equal size, and no row is dropped.
     learning_rate
-        Of Adam; a tenth of it after two thirds of the passes.
+        Of Adam.
+    milestones
+        Passes, counted from 0, from which on the rate is a tenth of what it was; None: after
+        two thirds of the passes.
     weight_decay
         Weight of the squared parameters in the loss, times one half.
     precision
@@ -86,6 +103,7 @@ class DeepBaseline(Baseline):
     max_epochs: int = 150
     batch_size: int = 128
     learning_rate: float = 1e-3
+    milestones: tuple[int, ...] | None = None
     weight_decay: float = 1e-6
     precision: Precision = "float32"
     device: str = "auto"
@@ -94,8 +112,17 @@ class DeepBaseline(Baseline):
         "hidden": widths(1),
         "images": (lambda v: v is None or isinstance(v, Mapping), "a mapping, or None"),
         "max_epochs": integer(1),
+        "milestones": MILESTONES,
         "weight_decay": real(0),
     }
+
+    # Parameters by data set, as the authors, or those who ran a method there, published them.
+    published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @property
+    def takes_image_networks(self) -> bool:
+        """Whether `images` may be set; some methods bring networks of their own."""
+        return self._own_checks()["images"][0]({})
 
     def fit_problems(
         self,
@@ -185,15 +212,21 @@ class DeepBaseline(Baseline):
         return problem if self.uses_labels else problem.without_anomalies()
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
+        (self.fitted_,) = self.fit_problems(self._rows(X), [self._problem(labels, seed)])
+
+    def _rows(self, X: NDArray[Any]) -> torch.Tensor:
+        """Return rows as networks are trained on them."""
+        return torch.from_numpy(X.copy() if X.dtype == np.uint8 else X.astype(np.float32))
+
+    def _problem(self, labels: NDArray[np.int64], seed: int) -> Problem:
+        """Return what labels ask for."""
         normal = np.flatnonzero(labels != ANOMALY)
-        problem = Problem(
+        return Problem(
             normal=normal,
             anomaly=np.flatnonzero(labels == ANOMALY),
             known=labels[normal] == NORMAL,
             seeds=[derive(seed, Stream.MEMBER, k) for k in range(self.n_members)],
         )
-        rows = X if X.dtype == np.uint8 else X.astype(np.float32)
-        (self.fitted_,) = self.fit_problems(torch.from_numpy(rows.copy()), [problem])
 
     def _anomaly_score(self, X: NDArray[Any]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = self.fitted_.score(X).mean(0)
@@ -230,17 +263,19 @@ class DeepBaseline(Baseline):
         """Return the schedule of what the method itself minimises."""
         return self._lasting(
             self.max_epochs,
+            self.milestones,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
             **changes,
         )
 
-    def _lasting(self, max_epochs: int, **changes: Any) -> Schedule:
-        """Return a schedule whose rate is a tenth after two thirds of the epochs."""
+    def _lasting(
+        self, max_epochs: int, milestones: Sequence[int] | None, **changes: Any
+    ) -> Schedule:
+        """Return a schedule; without milestones, one that has them after two thirds."""
+        steps = (ceil(2 * max_epochs / 3),) if milestones is None else tuple(milestones)
         options = {"batch_size": self.batch_size, "precision": self.precision} | changes
-        return Schedule(
-            max_epochs=max_epochs, milestones=(ceil(2 * max_epochs / 3),), **options
-        )
+        return Schedule(max_epochs=max_epochs, milestones=steps, **options)
 
 
 def _key(problem: Problem) -> tuple[object, ...]:

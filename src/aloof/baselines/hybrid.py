@@ -110,10 +110,20 @@ class Hybrid(Autoencoder):
         """Leave that to `detector`."""
 
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
+        autoencoder = self._autoencoder(seed).fit(X, with_gaps(labels))
+        self._detect(autoencoder, X, labels, seed)
+
+    def _autoencoder(self, seed: int) -> Autoencoder:
+        """Return the autoencoder to train."""
         own = {f.name: getattr(self, f.name) for f in fields(Autoencoder) if f.init}
-        own["random_state"] = derive(seed, Stream.MEMBER, 0)
-        self.autoencoder_ = Autoencoder(**own).fit(X, with_gaps(labels))
-        self.fitted_, self.device_ = self.autoencoder_.fitted_, self.autoencoder_.device_
+        return Autoencoder(**{**own, "random_state": derive(seed, Stream.MEMBER, 0)})
+
+    def _detect(
+        self, autoencoder: Autoencoder, X: NDArray[Any], labels: NDArray[np.int64], seed: int
+    ) -> None:
+        """Take a trained autoencoder, and fit the detectors to its codes."""
+        self.autoencoder_ = autoencoder
+        self.fitted_, self.device_ = autoencoder.fitted_, autoencoder.device_
         self.detectors_ = CodeDetectors(
             self.detector, self.fitted_, X, labels, derive(seed, Stream.MEMBER, 1)
         )

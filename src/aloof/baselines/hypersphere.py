@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from aloof.baselines.autoencoder import AutoencoderMembers
-from aloof.baselines.deep import DeepBaseline, epochs_of
+from aloof.baselines.deep import MILESTONES, DeepBaseline, epochs_of
 from aloof.baselines.members import (
     LearningMembers,
     RowLearner,
@@ -79,8 +79,8 @@ class HypersphereBaseline(DeepBaseline):
     pretrain_epochs
         Passes of the autoencoder whose encoder is the starting point; 0: start from random
         weights. The paper's "ill-trained" autoencoders have 10.
-    pretrain_learning_rate, pretrain_weight_decay
-        Of the autoencoder.
+    pretrain_learning_rate, pretrain_milestones, pretrain_weight_decay
+        Of the autoencoder, as `learning_rate` and so on.
 
     Notes
     -----
@@ -89,12 +89,14 @@ class HypersphereBaseline(DeepBaseline):
 
     pretrain_epochs: int = 150
     pretrain_learning_rate: float = 1e-4
+    pretrain_milestones: tuple[int, ...] | None = None
     pretrain_weight_decay: float = 5e-4
     learning_rate: float = 1e-4
 
     checks: ClassVar[Mapping[str, Check]] = {
         "pretrain_epochs": integer(0),
         "pretrain_learning_rate": real(0, above=True),
+        "pretrain_milestones": MILESTONES,
         "pretrain_weight_decay": real(0),
     }
 
@@ -108,6 +110,7 @@ class HypersphereBaseline(DeepBaseline):
     def _pretraining(self) -> Schedule:
         return self._lasting(
             self.pretrain_epochs,
+            self.pretrain_milestones,
             learning_rate=self.pretrain_learning_rate,
             weight_decay=self.pretrain_weight_decay,
         )

@@ -206,6 +206,15 @@ class Fitted:
         self.members, self.history = members.to(device, dtype), history
         self._device, self._dtype = device, dtype
 
+    def select(self, members: slice) -> Fitted:
+        """Return some of the members."""
+        history = {  # the rate is the same for all
+            name: curve if curve.ndim == 1 else curve[:, members]
+            for name, curve in self.history.items()
+        }
+        own = self.members.select(members)
+        return Fitted(own, history, self._device, self._dtype)
+
     def score(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return each member's scores ``(members, n)``; higher is worse.
 

@@ -7,7 +7,7 @@ VAEs that they are compared with.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -19,16 +19,17 @@ from aloof.networks import (
     Architecture,
     ConvDecoder,
     ConvEncoder,
+    FoldedDecoder,
     Linear,
     MLPDecoder,
     MLPEncoder,
 )
-from aloof.networks.dense import Dense
+from aloof.networks.dense import Dense, without_biases
+from aloof.suggestion import did_you_mean
 
 __all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
 
 _SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
-_VARIANCE_FLOOR = 1e-4  # of normalisation without gain, as Ruff et al. published it
 
 
 class Perceptron(nn.Module):
@@ -92,27 +93,6 @@ def _exact(head: nn.Linear, y: Tensor) -> Tensor:
     return code
 
 
-def without_biases(network: nn.Module) -> nn.Module:
-    """Hold all biases at 0, and gains of normalisation at 1; return the network itself.
-
-    They become buffers, which no optimiser sees: the layers compute as before, also stacked.
-    A network without biases has no easy way to map everything to one point.
-    """
-    for layer in network.modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            layer.eps = _VARIANCE_FLOOR
-            _hold(layer, "weight", 1.0)
-        if getattr(layer, "bias", None) is not None:
-            _hold(layer, "bias", 0.0)
-    return network
-
-
-def _hold(layer: nn.Module, name: str, number: float) -> None:
-    value = layer._parameters.pop(name)
-    assert value is not None
-    layer.register_buffer(name, torch.full_like(value.detach(), number))
-
-
 class Networks(ABC):
     """What makes the networks of members, all for rows of one shape.
 
@@ -167,18 +147,29 @@ class _TableNetworks(Networks):
         )
 
 
+_DECODERS: Mapping[str, Callable[..., nn.Module]] = {
+    "mirror": ConvDecoder,
+    "folded": FoldedDecoder,
+}
+
+
 class _ImageNetworks(Networks):
     def __init__(self, shape: tuple[int, ...], options: Mapping[str, Any]) -> None:
         others = dict(options)
         self.shape = shape
         self.size = others.pop("latent_dim", 32)
+        decoder = others.pop("decoder", "mirror")
+        if decoder not in _DECODERS:
+            close = did_you_mean(decoder, _DECODERS)
+            raise ValueError(f"There is no decoder {decoder!r}{close}")
+        self._decoder = _DECODERS[decoder]
         self._options = others
 
     def encoder(self) -> nn.Module:
         return CodeEncoder(self.shape, self.size, **self._options)
 
     def decoder(self) -> nn.Module:
-        return ConvDecoder(self.shape, self.size, **self._options)
+        return self._decoder(self.shape, self.size, **self._options)
 
     def classifier(self, *, normalise: bool = True) -> nn.Module:
         # The code is one more hidden layer.
@@ -188,7 +179,7 @@ class _ImageNetworks(Networks):
     def vae(self) -> Architecture:
         return Architecture(
             partial(ConvEncoder, self.shape, self.size, **self._options),
-            partial(ConvDecoder, self.shape, self.size, **self._options),
+            partial(self._decoder, self.shape, self.size, **self._options),
             self.size,
         )
 
@@ -205,8 +196,10 @@ def networks_for(
     hidden
         For rows of numbers: widths of the layers, the last one is the size of the code.
     images
-        For images: options of `aloof.networks.ConvEncoder` and ``latent_dim``; what is missing
-        is the encoder's default, and 32. None: all of it.
+        For images: options of `aloof.networks.ConvEncoder`, ``latent_dim``, and ``decoder``,
+        which is ``mirror`` (`aloof.networks.ConvDecoder`) or ``folded``
+        (`aloof.networks.FoldedDecoder`); what is missing is the encoder's default, 32 and
+        ``mirror``. None: all of it.
     """
     if len(shape) == 1:
         return _TableNetworks(tuple(shape), tuple(hidden))

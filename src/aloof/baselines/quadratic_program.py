@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from aloof.baselines.kernel import KernelLines
+
 __all__ = ["Solution", "solve"]
 
 _FLAT = 1e-12  # a curvature below this is zero, and so is a remaining mass
@@ -51,7 +53,7 @@ class Solution:
 
 
 def solve(
-    kernel: NDArray[np.float64],
+    kernel: NDArray[np.float64] | KernelLines,
     is_anomaly: NDArray[np.bool_],
     limits: NDArray[np.float64],
     kappa: float,
@@ -64,7 +66,7 @@ def solve(
     Parameters
     ----------
     kernel
-        Symmetric and positive semi-definite, ``(n, n)``.
+        Symmetric and positive semi-definite, ``(n, n)``; whole, or line by line.
     is_anomaly
         Which rows are labelled as anomalies, ``(n,)``.
     limits
@@ -109,7 +111,7 @@ def solve(
         candidates = groups[best[1]]
         # Of all rows that could give to i, the one whose gift lowers the objective most.
         difference = f[candidates] + nothing[candidates] - f[i]
-        curvature = diagonal[i] + diagonal[candidates] - 2.0 * kernel[i, candidates]
+        curvature = diagonal[i] + diagonal[candidates] - 2.0 * kernel[i][candidates]
         np.maximum(curvature, _FLAT, out=curvature)
         worth = np.where(difference > 0, difference, 0.0) ** 2 / curvature
         k = int(np.argmax(worth))

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.dadgt import DADGT
+from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep_sad import DeepSAD
 from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
+from aloof.baselines.dsebm import DSEBM
 from aloof.baselines.hybrid import Hybrid
+from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
@@ -46,6 +51,11 @@ BASELINES: dict[str, Callable[..., Baseline]] = {
     "autoencoder": Autoencoder,
     "deep-svdd": DeepSVDD,
     "deep-svdd-soft": partial(DeepSVDD, objective="soft-boundary"),
+    "adgan": ADGAN,
+    "dadgt": DADGT,
+    "dsebm": DSEBM,
+    "dagmm": DAGMM,
+    "inclusive-nrf": InclusiveNRF,
     "ssad": SSAD,
     "ssad-hybrid": _hybrid(SSAD),
     "ss-dgm": SSDGM,

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from aloof.baselines.contract import LabelUse, SubsampledBaseline
+from aloof.baselines.kernel import KernelLines
 from aloof.baselines.one_class_svm import KERNEL_GAMMA
 from aloof.baselines.quadratic_program import solve
-from aloof.estimators._parameters import Check, real
+from aloof.estimators._parameters import Check, or_none, real
 from aloof.labels import ANOMALY
 
 __all__ = ["SSAD"]
 
 _CHUNK = 1024
+_MOST_AT_ONCE = 6000  # rows whose kernel is made as a whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -36,7 +38,10 @@ class SSAD(SubsampledBaseline):
     ----------
     nu
         Bound of the share of normal rows outside, if there is no labelled anomaly; with
-        `kappa` it is up to (1 + `kappa`) times that.
+        `kappa` it is up to (1 + `kappa`) times that. None: `normal_limit` says how many.
+    normal_limit
+        The price of a normal row outside; None: 1 / (`nu` n). Ruff et al. have 1, which leaves
+        next to no row outside.
     kappa
         Weight of the margin between boundary and anomalies; at most `anomaly_limit` times
         their number, and at most 1 / `nu` - 1.
@@ -66,13 +71,15 @@ class SSAD(SubsampledBaseline):
     Goernitz et al., "Toward Supervised Anomaly Detection", JAIR 2013.
     """
 
-    nu: float = 0.1
+    nu: float | None = 0.1
+    normal_limit: float | None = None
     kappa: float = 1.0
     anomaly_limit: float = 1.0
     kernel_gamma: float | Literal["scale"] = "scale"
 
     checks: ClassVar[Mapping[str, Check]] = {
-        "nu": real(0, 1, above=True),
+        "nu": or_none(real(0, 1, above=True)),
+        "normal_limit": or_none(real(0, above=True)),
         "kappa": real(0),
         "anomaly_limit": real(0, above=True),
         "kernel_gamma": KERNEL_GAMMA,
@@ -88,8 +95,8 @@ class SSAD(SubsampledBaseline):
         rows = X[np.concatenate([normal, anomalies])]
         self._gamma = self._width(X[normal])
         is_anomaly = np.arange(len(rows)) >= len(normal)
-        limits = np.where(is_anomaly, self.anomaly_limit, 1.0 / (self.nu * len(normal)))
-        solution = solve(rbf_kernel(rows, gamma=self._gamma), is_anomaly, limits, self.kappa)
+        limits = np.where(is_anomaly, self.anomaly_limit, self._normal_limit(len(normal)))
+        solution = solve(self._kernel(rows), is_anomaly, limits, self.kappa)
         self.coefficients_ = solution.coefficients
         self.rho_, self.margin_ = solution.rho, solution.margin
         support = solution.coefficients != 0
@@ -102,6 +109,19 @@ class SSAD(SubsampledBaseline):
             kernel = rbf_kernel(X[part], self._support, gamma=self._gamma)
             scores[part] = self.rho_ - kernel @ self._weights
         return scores
+
+    def _normal_limit(self, n_normal: int) -> float:
+        if self.nu is not None and self.normal_limit is None:
+            return 1.0 / (self.nu * n_normal)
+        if self.nu is None and self.normal_limit is not None:
+            return self.normal_limit
+        raise ValueError("SSAD needs one of nu and normal_limit; the other must be None.")
+
+    def _kernel(self, rows: NDArray[np.float64]) -> NDArray[np.float64] | KernelLines:
+        if len(rows) > _MOST_AT_ONCE:
+            return KernelLines(rows, self._gamma)
+        whole: NDArray[np.float64] = rbf_kernel(rows, gamma=self._gamma)
+        return whole
 
     def _width(self, rows: NDArray[np.float64]) -> float:
         if not isinstance(self.kernel_gamma, str):

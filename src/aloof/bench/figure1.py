@@ -1,4 +1,4 @@
-"""The paper's first figure: the latent space of a VAE beside that of DP-VAE, on thyroid."""
+"""The paper's first figure: the latent space of a VAE beside that of DP-VAE."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from sklearn.metrics import roc_auc_score
 
 from aloof.bench.identity import jsonable
 from aloof.bench.methods import title_of
-from aloof.bench.odds.settings import Setting, build
+from aloof.bench.odds.settings import build
 from aloof.bench.provenance import provenance
-from aloof.bench.splits import make_split, standardise, training_rows
+from aloof.bench.specification import Setting
+from aloof.bench.splits import Scaling, make_split, scale, training_rows
 from aloof.datasets import PublicTable, find_dataset
 from aloof.estimators import fit_many
 from aloof.training import ProgressCallback
@@ -46,6 +47,7 @@ def latent_spaces(
     dataset: str = "thyroid",
     *,
     setting: Setting = "paper",
+    scaling: Scaling = "standard",
     gamma_l: float = 0.01,
     seed: int = 0,
     device: str = "auto",
@@ -56,7 +58,7 @@ def latent_spaces(
 
     Parameters
     ----------
-    dataset, setting, gamma_l, seed
+    dataset, setting, scaling, gamma_l, seed
         What to train on, and how.
     device
         Where.
@@ -68,10 +70,18 @@ def latent_spaces(
     table = find_dataset(dataset, PublicTable).load()
     split = make_split(table.y, seed=seed, gamma_l=gamma_l)
     X, y = training_rows(split, table.X)
-    X, X_test = standardise(X, table.X[split.test])
+    X, X_test = scale(X, table.X[split.test], scaling)
     y_test = table.y[split.test]
     detectors = {
-        title: build(method, setting, dataset, seed=seed, overrides=overrides, device=device)
+        title: build(
+            method,
+            setting,
+            dataset,
+            seed=seed,
+            scaling=scaling,
+            overrides=overrides,
+            device=device,
+        )
         for title, method in _METHODS.items()
     }
     for detector in detectors.values():
@@ -84,6 +94,7 @@ def latent_spaces(
         "dataset": dataset,
         "data_sha256": table.sha256,
         "setting": setting,
+        "scaling": scaling,
         "gamma_l": gamma_l,
         "seed": seed,
         "split_sha256": split.sha256,

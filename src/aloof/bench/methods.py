@@ -32,10 +32,14 @@ def title_of(method: str) -> str:
 
 
 def peers() -> Mapping[str, Callable[..., Any]]:
-    """Return the other systems: by name, ``factory(random_state=seed)``."""
+    """Return the other systems for tables: by name, ``factory(random_state=seed)``."""
     from aloof.baselines import BASELINES
 
-    return BASELINES
+    return {
+        name: factory
+        for name, factory in BASELINES.items()
+        if not getattr(factory(), "images_only", False)
+    }
 
 
 def unfair_peers() -> Mapping[str, Callable[..., Any]]:
@@ -48,15 +52,32 @@ def unfair_peers() -> Mapping[str, Callable[..., Any]]:
     return UNFAIR
 
 
-def make_peer(method: str, *, seed: int, device: str = "auto") -> Any:
-    """Return an unfitted peer; `device` is for those that train networks."""
-    peer = {**peers(), **unfair_peers()}[method](random_state=seed)
-    return peer.set_params(device=device) if has_device(peer) else peer
+def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Any:
+    """Return an unfitted peer.
+
+    Parameters
+    ----------
+    method
+        Its name.
+    seed
+        Its random state.
+    device
+        For those that train networks.
+    parameters
+        Of the peer; those of its parts as in ``set_params``.
+    """
+    plain = peers()[method.removesuffix("-unfair")]()
+    if has_device(plain):
+        parameters = {"device": device, **parameters}
+    if method in unfair_peers():
+        return unfair_peers()[method](random_state=seed, parameters=parameters)
+    return plain.set_params(random_state=seed, **parameters)
 
 
 def has_device(estimator: Any) -> bool:
-    """Return whether an estimator can be told where to train."""
-    return "device" in estimator.get_params(deep=False)
+    """Return whether an estimator, or what it tunes, can be told where to train."""
+    parameters = estimator.get_params(deep=False)
+    return "device" in parameters or "device" in (parameters.get("parameters") or {})
 
 
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:

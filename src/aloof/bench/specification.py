@@ -23,11 +23,13 @@ __all__ = [
     "Count",
     "Counts",
     "Names",
+    "Positive",
     "Setting",
     "Settings",
     "Share",
     "Shares",
     "Specification",
+    "Weight",
     "known",
     "read_options",
     "several",
@@ -101,8 +103,22 @@ def _count(value: int) -> int:
     return value
 
 
+def _positive(value: float) -> float:
+    if not value > 0:
+        raise ValueError(f"must be more than 0; got {value!r}.")
+    return value
+
+
+def _weight(value: float) -> float:
+    if not value >= 0:
+        raise ValueError(f"must be at least 0; got {value!r}.")
+    return value
+
+
 Share = Annotated[float, AfterValidator(_share)]
 Count = Annotated[int, AfterValidator(_count)]
+Positive = Annotated[float, AfterValidator(_positive)]
+Weight = Annotated[float, AfterValidator(_weight)]
 Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(_distinct)]
 Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(_distinct)]
 Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(_distinct)]

@@ -28,23 +28,31 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from aloof.exceptions import LabelError
 from aloof.labels import ANOMALY, NORMAL
 
 __all__ = [
+    "SCALINGS",
+    "Scaling",
     "Split",
     "make_split",
     "read_split",
+    "scale",
     "split_record",
     "standardise",
     "training_rows",
 ]
+
+Scaling = Literal["standard", "unit"]
+"""How columns are scaled: to mean 0 and variance 1, or from there to [0, 1]."""
+
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 
 _ROWS = ("train_unlabelled", "train_anomaly", "hidden", "test")
 
@@ -195,6 +203,34 @@ def standardise(
     train = np.asarray(X_train, np.float64)
     scaler = StandardScaler().fit(train)
     return scaler.transform(train), scaler.transform(np.asarray(X_test, np.float64))
+
+
+def scale(
+    X_train: ArrayLike, X_test: ArrayLike, scaling: Scaling
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both scaled by the training rows, in float64.
+
+    Columns that are constant in training are only shifted, whatever the scaling: test rows may
+    be far from them. With ``"unit"``, test rows may be outside of [0, 1].
+
+    Parameters
+    ----------
+    X_train, X_test
+        Rows ``(n, d)``.
+    scaling
+        How.
+
+    Examples
+    --------
+    >>> train, test = scale([[0, 7], [2, 7], [4, 7]], [[5, 9]], "unit")
+    >>> train.tolist(), test.tolist()
+    ([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]], [[1.25, 2.0]])
+    """
+    train, test = standardise(X_train, X_test)
+    if scaling == "standard":
+        return train, test
+    scaler = MinMaxScaler().fit(train)
+    return scaler.transform(train), scaler.transform(test)
 
 
 def split_record(split: Split) -> dict[str, Any]:

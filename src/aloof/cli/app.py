@@ -1,4 +1,4 @@
-"""The sub-commands, gathered."""
+"""The sub-commands, gathered; each is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -8,23 +8,31 @@ import typer
 
 from aloof._version import __version__
 from aloof.cli.bench import bench
-from aloof.cli.calibrate import calibrate
 from aloof.cli.data import data
-from aloof.cli.demo import demo
-from aloof.cli.evaluate import evaluate
-from aloof.cli.explain import explain
-from aloof.cli.fit import fit
 from aloof.cli.group import Commands
-from aloof.cli.info import info
-from aloof.cli.report import report
-from aloof.cli.score import score
-from aloof.cli.threshold import threshold
 
 __all__ = ["app"]
 
+_COMMANDS = (
+    "fit",
+    "score",
+    "evaluate",
+    "explain",
+    "report",
+    "threshold",
+    "calibrate",
+    "info",
+    "demo",
+)
+
+
+class _Aloof(Commands):
+    modules = {name: f"aloof.cli.{name}" for name in _COMMANDS}  # noqa: RUF012
+
+
 app = typer.Typer(
     name="aloof",
-    cls=Commands,
+    cls=_Aloof,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -60,14 +68,5 @@ def _common(
     pass
 
 
-app.command()(fit)
-app.command()(score)
-app.command()(evaluate)
-app.command()(explain)
-app.command()(report)
-app.command()(threshold)
-app.command()(calibrate)
-app.command()(info)
-app.command()(demo)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from aloof.datasets import Dataset, find_dataset, list_datasets
+if TYPE_CHECKING:
+    from aloof.datasets import Dataset
 
 __all__ = ["data"]
 
@@ -30,6 +29,11 @@ _Names = Annotated[list[str], typer.Argument(help="Names of data sets, or all.")
 @data.command("list")
 def _list(as_json: _Json = False) -> None:
     """Show every data set, and whether its files are on this machine."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from aloof.datasets import list_datasets
+
     if as_json:
         _print_json(list_datasets())
         return
@@ -66,6 +70,8 @@ def _path(names: _Names, as_json: _Json = False) -> None:
 
 
 def _wanted(names: list[str]) -> tuple[Dataset, ...]:
+    from aloof.datasets import find_dataset, list_datasets
+
     every = [entry.name for entry in list_datasets()]
     chosen = dict.fromkeys(n for name in names for n in (every if name == "all" else [name]))
     return tuple(map(find_dataset, chosen))

@@ -1,23 +1,77 @@
-"""What all commands have in common: errors in one line, warnings in one line each."""
+"""What all commands have in common: imported when asked for, errors and warnings in a line."""
 
 from __future__ import annotations
 
+import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from aloof.exceptions import AloofError, AloofWarning, ImageWarning, once_of_each
+from aloof.suggestion import did_you_mean
 
-__all__ = ["Commands", "fail", "tell_skipped"]
+__all__ = ["Commands", "Gathered", "fail", "tell_skipped"]
 
 _TOLD = 5  # skipped files that are named
 
 
-class Commands(TyperGroup):
+class Gathered(TyperGroup):
+    """Commands that are imported when they run: those who ask for help need not wait.
+
+    A module holds a function of the command's name. Help reads the docstring in its source.
+    """
+
+    modules: ClassVar[Mapping[str, str]] = {}
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names, in the order of `modules`, then those of groups."""
+        return [*self.modules, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None: there is none of this name."""
+        module = self.modules.get(cmd_name)
+        if module is None:
+            return super().get_command(ctx, cmd_name)
+        if self._listing:
+            return TyperCommand(cmd_name, help=_docstring(module, cmd_name))
+        one = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        one.command(cmd_name)(getattr(import_module(module), cmd_name))
+        return typer.main.get_command(one)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing them."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Suggest a command where none has this name."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f"There is no command {args[0]!r}{did_you_mean(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+
+def _docstring(module: str, name: str) -> str:
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    found = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
+    return ast.get_docstring(next(found)) or ""
+
+
+class Commands(Gathered):
     """Commands that end with a reason in one line, and what to do, on standard error.
 
     The exit code is 0 when all went well, 1 after an error nobody thought of, 2 after bad usage

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import NoReturn
 
+from aloof.processors import be_considerate
+
 __all__ = ["command", "main"]
 
 
@@ -32,19 +34,18 @@ def command() -> NoReturn:
 
 def main() -> None:
     """Run the command line; where its packages are missing, say how to get them."""
+    be_considerate()
     try:
         from aloof.cli.app import app
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("rich", "typer"):
-            raise
-        sys.exit(
-            f"The aloof command needs {package}, which is not installed. "
-            "Install it with: pip install 'aloof[cli]'"
-        )
-    try:
+
         app()
     except Exception as error:
+        package = (getattr(error, "name", None) or "").partition(".")[0]
+        if isinstance(error, ImportError) and package in ("rich", "typer"):
+            sys.exit(
+                f"The aloof command needs {package}, which is not installed. "
+                "Install it with: pip install 'aloof[cli]'"
+            )
         if "--debug" in sys.argv:
             raise
         print(

@@ -25,8 +25,9 @@ the networks here keep that promise.
 """
 
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
-from aloof.networks.conv import ConvDecoder, ConvEncoder, default_filters
-from aloof.networks.mlp import Linear, MLPDecoder, MLPEncoder
+from aloof.networks.conv import ConvDecoder, ConvEncoder, FoldedDecoder, default_filters
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
     Architecture,
     NetworkFactory,
@@ -52,6 +53,7 @@ __all__ = [
     "ConditionalMLPEncoder",
     "ConvDecoder",
     "ConvEncoder",
+    "FoldedDecoder",
     "Linear",
     "MLPDecoder",
     "MLPEncoder",

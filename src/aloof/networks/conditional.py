@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from aloof.networks.mlp import Linear, PosteriorHead, hidden_layers
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import PosteriorHead, hidden_layers
 
 __all__ = ["ConditionalMLPDecoder", "ConditionalMLPEncoder"]
 

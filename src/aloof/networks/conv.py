@@ -27,7 +27,9 @@ from aloof.networks.dense import BatchNorm, Dense
 from aloof.networks.mlp import PosteriorHead
 from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
 
-__all__ = ["ConvDecoder", "ConvEncoder", "default_filters"]
+__all__ = ["ConvDecoder", "ConvEncoder", "FoldedDecoder", "default_filters"]
+
+_FOLD = 4  # height and width of a code that is folded into an image
 
 
 class _Convolution(nn.Conv2d):
@@ -232,6 +234,67 @@ class ConvDecoder(nn.Module):
         return torch.sigmoid(y)
 
 
+class FoldedDecoder(nn.Module):
+    """A decoder that folds its code into an image of 4x4 pixels, with no layer between.
+
+    That of the autoencoders of Ruff et al. (Deep SAD): far smaller than `ConvDecoder`, whose
+    first layer has a number for each pixel of each filter. Pixels are doubled from 4x4 on, and
+    a rim is cut off where there are too many: 28 pixels are made of 4, 8, 16 less a rim, 14.
+
+    Parameters are those of `ConvEncoder`; what is folded, the first of `hidden` or else
+    `latent_dim`, is a multiple of 16.
+    """
+
+    stackable = True
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        latent_dim: int,
+        filters: Sequence[int] | None = None,
+        hidden: Sequence[int] = (64,),
+        *,
+        kernel: int = 5,
+        slope: float = 0.1,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__()
+        filters = default_filters(shape) if filters is None else filters
+        widths = [latent_dim, *reversed(hidden)]
+        _smallest(shape, filters)
+        self._n_folded, rest = divmod(widths[-1], _FOLD**2)
+        if rest:
+            raise ValueError(
+                f"A code that is folded into {_FOLD}x{_FOLD} pixels has a multiple of "
+                f"{_FOLD**2} numbers; got {widths[-1]}."
+            )
+        self._slope = slope
+        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
+        *depths, first = range(len(filters) + 1)
+        self._sizes = [
+            (_unfolded(shape[1] >> first), _unfolded(shape[2] >> first)),
+            *((shape[1] >> depth, shape[2] >> depth) for depth in reversed(depths)),
+        ]
+        self.stages = nn.ModuleList(
+            _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
+            for n_in, n_out in pairwise([self._n_folded, *reversed(filters)])
+        )
+        self.output = _Convolution(filters[0], shape[0], kernel)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
+        for layer in self.dense:
+            z = layer(z)
+        z = z if len(self.dense) else leaky_relu(z, self._slope)
+        stacked = z.dim() == 3
+        y = z.view(*z.shape[:-1], self._n_folded, _FOLD, _FOLD)
+        y = y.permute(0, 1, 3, 4, 2) if stacked else y
+        for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
+            y = _with_rim_cut(y, size, stacked=stacked)
+            y = layer(y, None if size == tuple(y.shape[2:4]) else size)
+        return torch.sigmoid(y)
+
+
 def _doubles(x: Tensor, size: tuple[int, int] | None) -> bool:
     """Whether `size` is twice that of images, whose sides are the same axes in any layout."""
     return size == (2 * x.shape[2], 2 * x.shape[3])
@@ -249,6 +312,25 @@ def _enlarged(x: Tensor, size: tuple[int, int] | None, *, stacked: bool) -> Tens
     before, after = x.shape[:2], x.shape[4:]
     expanded = x[:, :, :, None, :, None].expand(*before, height, 2, width, 2, *after)
     return expanded.reshape(*before, *size, *after)
+
+
+def _unfolded(side: int) -> int:
+    """Return the side of a folded code, doubled until it is no smaller than `side`."""
+    unfolded = _FOLD
+    while unfolded < side:
+        unfolded *= 2
+    return unfolded
+
+
+def _with_rim_cut(x: Tensor, size: tuple[int, int], *, stacked: bool) -> Tensor:
+    """Double pixels and cut a rim off, if that makes an image of `size`; else return them."""
+    doubled = 2 * x.shape[2], 2 * x.shape[3]
+    down, right = (has - wants for has, wants in zip(doubled, size, strict=True))
+    if min(down, right) < 0 or not max(down, right) or size == tuple(x.shape[2:4]):
+        return x
+    top, left = down // 2, right // 2
+    whole = _enlarged(x, doubled, stacked=stacked)
+    return whole[:, :, top : top + size[0], left : left + size[1]]
 
 
 def _side_by_side(x: Tensor) -> Tensor:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, leaky_relu
 
-from aloof.networks.mlp import Linear
+from aloof.networks.linear import Linear
 from aloof.networks.stacked import can_fuse, fused_activation
 
-__all__ = ["BatchNorm", "Dense"]
+__all__ = ["BatchNorm", "Dense", "without_biases"]
+
+_VARIANCE_FLOOR = 1e-4  # of normalisation without gain, as Ruff et al. published it
 
 
 class BatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -90,3 +93,24 @@ class Dense(nn.Module):
             y = self.norm(y.transpose(0, 1).reshape(n, members * width))
             y = y.view(n, members, width).transpose(0, 1)
         return leaky_relu(y, self._slope)
+
+
+def without_biases(network: nn.Module) -> nn.Module:
+    """Hold all biases at 0, and gains of normalisation at 1; return the network itself.
+
+    They become buffers, which no optimiser sees: the layers compute as before, also stacked.
+    A network without biases has no easy way to map everything to one point.
+    """
+    for layer in network.modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            layer.eps = _VARIANCE_FLOOR
+            _hold(layer, "weight", 1.0)
+        if getattr(layer, "bias", None) is not None:
+            _hold(layer, "bias", 0.0)
+    return network
+
+
+def _hold(layer: nn.Module, name: str, number: float) -> None:
+    value = layer._parameters.pop(name)
+    assert value is not None
+    layer.register_buffer(name, torch.full_like(value.detach(), number))

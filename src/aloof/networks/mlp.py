@@ -9,31 +9,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from aloof.networks.stacked import linear
+from aloof.networks.dense import Dense, without_biases
+from aloof.networks.linear import Linear
 
-__all__ = ["Linear", "MLPDecoder", "MLPEncoder", "PosteriorHead", "hidden_layers"]
-
-_leaky = partial(nn.LeakyReLU, 0.1)  # as in the paper's networks
-
-
-class Linear(nn.Linear):
-    """`nn.Linear` that also takes stacked parameters.
-
-    With a weight of shape ``(members, out, in)`` the input is ``(members, n, in)`` and
-    every member multiplies its own rows, in one batched product.
-    """
-
-    stackable = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``(..., in)`` to ``(..., out)``."""
-        if self.weight.dim() == 2:
-            return super().forward(x)
-        if x.is_cuda:
-            return linear(x, self.weight, self.bias)
-        if self.bias is None:
-            return torch.bmm(x, self.weight.mT)
-        return torch.baddbmm(self.bias.unsqueeze(-2), x, self.weight.mT)
+__all__ = ["MLPDecoder", "MLPEncoder", "PosteriorHead", "hidden_layers"]
 
 
 class PosteriorHead(Linear):
@@ -65,7 +44,9 @@ def hidden_layers(
 class MLPEncoder(nn.Module):
     """Leaky-ReLU layers and a linear head for the mean and the log-variance.
 
-    The paper's 32-16-8 network is ``MLPEncoder((d,), 8, hidden=(32, 16))``.
+    The paper's widths 32-16-8 are ``MLPEncoder((d,), 8, hidden=(32, 16))``. With
+    ``normalise=True, bias=False, slope=0.01`` its hidden layers are those of the code that the
+    paper builds on.
 
     Parameters
     ----------
@@ -75,6 +56,13 @@ class MLPEncoder(nn.Module):
         Size of the latent space.
     hidden
         Widths of the hidden layers, from the data to the latent space.
+    slope
+        Of the leaky ReLU below zero; 0: a plain ReLU.
+    normalise
+        Whether hidden layers are batch-normalised.
+    bias
+        Whether hidden layers have biases; without them, batch normalisation has neither gains
+        nor shifts. The head always has biases.
 
     Examples
     --------
@@ -87,11 +75,18 @@ class MLPEncoder(nn.Module):
     stackable = True
 
     def __init__(
-        self, shape: Sequence[int], latent_dim: int, hidden: Sequence[int] = (128, 64)
+        self,
+        shape: Sequence[int],
+        latent_dim: int,
+        hidden: Sequence[int] = (128, 64),
+        *,
+        slope: float = 0.1,
+        normalise: bool = False,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         widths = [_flat(shape), *hidden]
-        self.body = hidden_layers(widths, _leaky)
+        self.body = _body(widths, slope=slope, normalise=normalise, bias=bias)
         self.head = PosteriorHead(widths[-1], latent_dim)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,6 +108,8 @@ class MLPDecoder(nn.Module):
         Widths of the hidden layers *of the encoder*; used in reverse.
     learn_variance
         Also learn one log-variance for each feature and return ``(mean, log_var)``.
+    slope, normalise, bias
+        As in `MLPEncoder`.
     """
 
     stackable = True
@@ -124,11 +121,14 @@ class MLPDecoder(nn.Module):
         hidden: Sequence[int] = (128, 64),
         *,
         learn_variance: bool = False,
+        slope: float = 0.1,
+        normalise: bool = False,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         n_features = _flat(shape)
         widths = [latent_dim, *reversed(hidden)]
-        self.body = hidden_layers(widths, _leaky)
+        self.body = _body(widths, slope=slope, normalise=normalise, bias=bias)
         self.head = Linear(widths[-1], n_features)
         self.log_var = nn.Parameter(torch.zeros(n_features)) if learn_variance else None
 
@@ -138,6 +138,17 @@ class MLPDecoder(nn.Module):
         if self.log_var is None:
             return mean
         return mean, self.log_var.unsqueeze(-2).expand_as(mean)
+
+
+def _body(widths: Sequence[int], *, slope: float, normalise: bool, bias: bool) -> nn.Sequential:
+    """Return hidden layers with leaky ReLUs, from each width to the next."""
+    if normalise:
+        body = nn.Sequential(*(Dense(*pair, slope, True) for pair in pairwise(widths)))
+    else:
+        body = hidden_layers(widths, partial(nn.LeakyReLU, slope))
+    if not bias:
+        without_biases(body)
+    return body
 
 
 def _flat(shape: Sequence[int]) -> int:

@@ -8,24 +8,43 @@ loss still asks for.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from aloof.networks.mlp import Linear, PosteriorHead
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import PosteriorHead
 
-__all__ = ["BEGIN", "END", "PADDING", "UNKNOWN", "SentenceDecoder", "SentenceEncoder"]
+__all__ = [
+    "BEGIN",
+    "END",
+    "PADDING",
+    "UNKNOWN",
+    "Conditioning",
+    "SentenceDecoder",
+    "SentenceEncoder",
+    "Summary",
+]
 
 PADDING, BEGIN, END, UNKNOWN = range(4)
+
+Summary = Literal["mean", "last"]
+"""What a code is made of: the means of states and words, or the last state alone."""
+
+Conditioning = Literal["steps", "start"]
+"""When a decoder is told the code: at every step, or as the state it starts with."""
 
 _SPREAD = 0.3  # of the numbers in a learned word vector at first, about that of GloVe's
 
 
 class SentenceEncoder(nn.Module):
-    """An LSTM over the words, and a linear head over the means of its states and of the words.
+    """An LSTM over the words, and a linear head over a summary of the sentence.
 
-    The words' own vectors are shown to the head so that what is known of a word reaches the
-    code without being learned again.
+    The summary is the means of its states and of the words, whose own vectors are shown to the
+    head so that what is known of a word reaches the code without being learned again; or, as
+    in Bowman et al. (2016), the last state.
 
     Parameters
     ----------
@@ -35,6 +54,8 @@ class SentenceEncoder(nn.Module):
         Size of the latent space.
     hidden
         Size of the state.
+    summary
+        ``"mean"`` or ``"last"``.
 
     Examples
     --------
@@ -46,11 +67,20 @@ class SentenceEncoder(nn.Module):
 
     stackable = True
 
-    def __init__(self, vectors: Tensor, latent_dim: int, *, hidden: int = 256) -> None:
+    def __init__(
+        self,
+        vectors: Tensor,
+        latent_dim: int,
+        *,
+        hidden: int = 256,
+        summary: Summary = "mean",
+    ) -> None:
         super().__init__()
         self.words = _WordVectors(vectors)
         self.layer = _LSTM(vectors.shape[1], hidden)
-        self.head = PosteriorHead(hidden + vectors.shape[1], latent_dim)
+        self.summary = summary
+        extra = vectors.shape[1] if summary == "mean" else 0
+        self.head = PosteriorHead(hidden + extra, latent_dim)
 
     def forward(self, tokens: Tensor, *context: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance, each ``(..., n, latent_dim)``.
@@ -66,10 +96,17 @@ class SentenceEncoder(nn.Module):
         present = (tokens != PADDING).unsqueeze(-1)
         words = self.words(tokens)
         # Padding comes last, so that no state of a word depends on it.
-        seen = torch.cat([self.layer(self.layer.gates(words)), words], -1)
-        total = torch.where(present, seen, 0.0).sum(-2)
-        posterior: tuple[Tensor, Tensor] = self.head(total / present.sum(-2).clamp(min=1))
+        states = self.layer(self.layer.gates(words))
+        posterior: tuple[Tensor, Tensor] = self.head(self._sum_up(states, words, present))
         return posterior
+
+    def _sum_up(self, states: Tensor, words: Tensor, present: Tensor) -> Tensor:
+        if self.summary == "last":
+            places = torch.arange(states.shape[-2], device=states.device).unsqueeze(-1)
+            last = torch.where(present, places, 0).amax(-2, keepdim=True)
+            return torch.take_along_dim(states, last, -2).squeeze(-2)
+        seen = torch.cat([states, words], -1)
+        return torch.where(present, seen, 0.0).sum(-2) / present.sum(-2).clamp(min=1)
 
 
 class SentenceDecoder(nn.Module):
@@ -79,14 +116,26 @@ class SentenceDecoder(nn.Module):
     ----------
     vectors, latent_dim, hidden
         As for `SentenceEncoder`.
+    conditioning
+        ``"steps"``, or ``"start"`` as in Bowman et al. (2016).
     """
 
     stackable = True
 
-    def __init__(self, vectors: Tensor, latent_dim: int, *, hidden: int = 256) -> None:
+    def __init__(
+        self,
+        vectors: Tensor,
+        latent_dim: int,
+        *,
+        hidden: int = 256,
+        conditioning: Conditioning = "steps",
+    ) -> None:
         super().__init__()
         self.words = _WordVectors(vectors)
-        self.code = Linear(latent_dim, 4 * hidden, bias=False)
+        self.conditioning = conditioning
+        # To the four gates of every step, or to the state and the cell before the first.
+        width = 4 if conditioning == "steps" else 2
+        self.code = Linear(latent_dim, width * hidden, bias=conditioning == "start")
         self.layer = _LSTM(vectors.shape[1], hidden)
         self.head = Linear(hidden, len(vectors))
 
@@ -103,8 +152,11 @@ class SentenceDecoder(nn.Module):
         """
         tokens = context[-1]
         before = torch.cat([torch.full_like(tokens[..., :1], BEGIN), tokens[..., :-1]], -1)
-        gates = self.layer.gates(self.words(before)) + self.code(z).unsqueeze(-2)
-        states = self.layer(gates)
+        gates, told = self.layer.gates(self.words(before)), self.code(z)
+        if self.conditioning == "steps":
+            states = self.layer(gates + told.unsqueeze(-2))
+        else:
+            states = self.layer(gates, told)
         return _over_words(self.head, states)
 
 
@@ -147,15 +199,21 @@ class _LSTM(nn.Module):
         """Return what inputs ``(..., n, t, n_in)`` do to the gates: ``(..., n, t, 4 h)``."""
         return _over_words(self.inputs, x)
 
-    def forward(self, gates: Tensor) -> Tensor:
-        """Return the state after every step, ``(..., n, t, h)``."""
+    def forward(self, gates: Tensor, start: Tensor | None = None) -> Tensor:
+        """Return the state after every step, ``(..., n, t, h)``.
+
+        `start` is the state and the cell before the first, ``(..., n, 2 h)``; None: zeros.
+        """
         n_hidden = gates.shape[-1] // 4
         weight = self.state.weight.mT
         # In the dtype of the weights: a cell adds up over all steps, also in autocast.
-        state = cell = gates.new_zeros(*gates.shape[:-2], n_hidden, dtype=weight.dtype)
+        if start is None:
+            state = cell = gates.new_zeros(*gates.shape[:-2], n_hidden, dtype=weight.dtype)
+        else:
+            state, cell = start.to(weight.dtype).chunk(2, -1)
         states: list[Tensor] = []
         for now in gates.unbind(-2):
-            if len(states):
+            if len(states) or start is not None:
                 now = now + state @ weight
             opening = torch.sigmoid(now[..., : 3 * n_hidden])
             keep, let_in, let_out = opening.chunk(3, -1)

@@ -6,6 +6,7 @@ Functions named after a bound return the *bound*; the caller negates and reduces
 """
 
 from aloof.objectives.cubo import cubo, exp_cubo
+from aloof.objectives.dirichlet import dirichlet_log_density, fit_dirichlet
 from aloof.objectives.dual_prior import dual_prior_elbo
 from aloof.objectives.elbo import elbo
 from aloof.objectives.gaussian import (
@@ -28,9 +29,11 @@ __all__ = [
     "bernoulli",
     "categorical",
     "cubo",
+    "dirichlet_log_density",
     "dual_prior_elbo",
     "elbo",
     "exp_cubo",
+    "fit_dirichlet",
     "gaussian",
     "gaussian_kl",
     "gaussian_log_density",

@@ -20,7 +20,7 @@ from aloof.planning.dataset import (
     mirrored,
     training_rows,
 )
-from aloof.planning.fitting import default_config, default_objective, train_generator
+from aloof.planning.fitting import default_config, default_objective, train_generators
 from aloof.planning.generator import NetworkConfig, StateGenerator
 from aloof.planning.metrics import (
     Estimate,
@@ -61,6 +61,6 @@ __all__ = [
     "state_sampler",
     "state_stream",
     "time_parameterise",
-    "train_generator",
+    "train_generators",
     "training_rows",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from aloof.planning.generator import (
 from aloof.training import ProgressCallback, resolve_device
 from aloof.vae import Method, Objective, TrainingConfig, VAEProblem, train
 
-__all__ = ["default_config", "default_objective", "train_generator"]
+__all__ = ["default_config", "default_objective", "train_generators"]
 
 _N_CALIBRATION = 4096  # states of trajectories that set the threshold
 
@@ -47,23 +48,24 @@ def default_config(max_epochs: int = 100) -> TrainingConfig:
     )
 
 
-def train_generator(
+def train_generators(
     trajectories: Trajectories,
     objective: Objective | None = None,
     *,
+    seeds: Sequence[int] = (0,),
     config: TrainingConfig | None = None,
     networks: NetworkConfig | None = None,
     anomaly_share: float = 0.05,
     accept: float = 0.95,
-    seed: int = 0,
     device: str = "auto",
     checkpoint: Path | None = None,
     on_epoch: ProgressCallback | None = None,
-) -> StateGenerator:
-    """Train a conditional VAE of states, given grid, start and goal.
+) -> list[StateGenerator]:
+    """Train a conditional VAE of states, given grid, start and goal, for each seed.
 
     This is `aloof.vae.train` with ``data = [states, grids, ends]``: encoder and decoder
-    get the context of every row. Nothing in the library knows about planning.
+    get the context of every row. Nothing in the library knows about planning. Seeds are
+    trained as one stack, and none depends on the others.
 
     Parameters
     ----------
@@ -71,6 +73,8 @@ def train_generator(
         What to imitate.
     objective
         ``default_objective("dp")`` unless given; `method` may be any.
+    seeds
+        Of the anomalies and the networks.
     config
         The schedule; `default_config` unless given.
     networks
@@ -80,8 +84,6 @@ def train_generator(
     accept
         Share of the trajectories' own states that the threshold lets pass; see
         `StateGenerator.draw`.
-    seed
-        Of the anomalies and the networks.
     device
         Where to train and to draw.
     checkpoint
@@ -93,29 +95,45 @@ def train_generator(
     networks = networks or NetworkConfig()
     config = config or default_config()
     on = resolve_device(device)
-    rows = training_rows(trajectories, anomaly_share=anomaly_share, seed=seed)
     size = trajectories.size
-    data = [
-        torch.from_numpy(scale_states(rows.states, size)),
-        torch.from_numpy(rows.grids),
-        torch.from_numpy(scale_ends(rows.ends)),
-    ]
-    problem = VAEProblem(
-        normal=np.arange(rows.n_normal),
-        anomaly=np.arange(rows.n_normal, len(rows.states)),
-        seeds=[seed],
-        objective=objective,
+    own = [training_rows(trajectories, anomaly_share=anomaly_share, seed=s) for s in seeds]
+    # All have the same normal rows, which come once; then the anomalies of each.
+    n_normal, n_anomalies = own[0].n_normal, len(own[0].states) - own[0].n_normal
+    states, grids, ends = (
+        np.concatenate([first, *(part[n_normal:] for part in others)])
+        for first, *others in (
+            [rows.states for rows in own],
+            [rows.grids for rows in own],
+            [rows.ends for rows in own],
+        )
     )
-    [result] = train(
+    data = [
+        torch.from_numpy(scale_states(states, size)),
+        torch.from_numpy(grids),
+        torch.from_numpy(scale_ends(ends)),
+    ]
+    problems = [
+        VAEProblem(
+            normal=np.arange(n_normal),
+            anomaly=n_normal + n_anomalies * number + np.arange(n_anomalies),
+            seeds=[seed],
+            objective=objective,
+        )
+        for number, seed in enumerate(seeds)
+    ]
+    results = train(
         data,
-        [problem],
+        problems,
         networks.architecture(size),
         config,
         device=on,
         checkpoint=checkpoint,
         on_epoch=on_epoch,
     )
-    model = StateGenerator(result.ensemble, size, objective, networks, np.inf, on)
-    some = np.random.default_rng(seed).permutation(rows.n_normal)[:_N_CALIBRATION]
-    scores = model._score([part[some].to(on) for part in data])
-    return replace(model, threshold=float(np.quantile(scores, accept)))
+    models = []
+    for seed, result in zip(seeds, results, strict=True):
+        model = StateGenerator(result.ensemble, size, objective, networks, np.inf, on)
+        some = np.random.default_rng(seed).permutation(n_normal)[:_N_CALIBRATION]
+        scores = model._score([part[some].to(on) for part in data])
+        models.append(replace(model, threshold=float(np.quantile(scores, accept))))
+    return models

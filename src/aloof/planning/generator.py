@@ -86,7 +86,7 @@ class _Saved:
 
 @dataclass(frozen=True, eq=False)
 class StateGenerator:
-    """Proposes states for a world it has not seen; made by `train_generator`.
+    """Proposes states for a world it has not seen; made by `train_generators`.
 
     Attributes
     ----------

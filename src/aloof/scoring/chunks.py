@@ -6,6 +6,7 @@ many rows as the others, whatever there is to fill it with.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.training.device import on
+from aloof.training.threads import threads_for
 
 __all__ = ["RowReader", "in_chunks", "over_rows", "read_parts"]
 
@@ -37,6 +39,7 @@ def in_chunks(
     n_members: int,
     device: torch.device,
     dtype: torch.dtype,
+    weights: float = math.inf,
 ) -> Iterator[tuple[slice, list[Tensor]]]:
     """Yield slices with their rows and context ``(members, size, ...)``, the last one padded.
 
@@ -52,6 +55,8 @@ def in_chunks(
         Every member sees the same rows.
     device, dtype
         Where and in what to compute.
+    weights
+        That a row meets: with few, one thread does all.
     """
     for start in range(0, n_rows, size):
         stop = min(start + size, n_rows)
@@ -60,7 +65,7 @@ def in_chunks(
             x = _padded(block, size)
             x = x.to(device, dtype if x.is_floating_point() else None)
             parts.append(x.expand(n_members, *x.shape))
-        with torch.no_grad(), on(device):
+        with torch.no_grad(), on(device), threads_for(weights * size):
             yield slice(start, stop), parts
 
 

@@ -177,7 +177,8 @@ class Scorer:
 
         They are padded; no gradient is kept between them.
         """
-        size = self._size or self._chunk_size(read_parts(rows, slice(0, 1))[0].shape)
+        first = read_parts(rows, slice(0, 1))[0]
+        size = self._size or self._chunk_size(first.shape)
         for chunk, parts in in_chunks(
             rows,
             n_rows,
@@ -185,6 +186,7 @@ class Scorer:
             n_members=self.ensemble.n_members,
             device=self._device,
             dtype=self._dtype,
+            weights=self._weights(first.shape[1:]),
         ):
             mean, log_var = self.ensemble.encode(parts)
             yield chunk, parts, mean, log_var
@@ -200,6 +202,13 @@ class Scorer:
 
     def _charge(self, mean: Tensor) -> Tensor:
         return mean.new_zeros(()) if self._penalty is None else self._penalty.charge(mean)
+
+    def _weights(self, shape: Sequence[int]) -> float:
+        """Return how many weights a row meets, in every place of an image."""
+        networks = self.ensemble.stacks.values()
+        own = sum(part.numel() for stack in networks for part in stack.parameters.values())
+        codes = 0 if self._prior is None else self._prior.mean.numel()
+        return float(own * prod(shape[1:]) + codes)
 
     def _chunk_size(self, shape: Sequence[int]) -> int:
         n_codes = 0 if self._prior is None else self._prior.mean.shape[1]

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from aloof.networks import Architecture, SentenceDecoder, SentenceEncoder
+from aloof.networks.sequence import Conditioning, Summary
 from aloof.scoring import RowReader, Scorer
 from aloof.training import ProgressCallback
 from aloof.vae import Ensemble, FitResult, Objective, TrainingConfig, VAEProblem, train
@@ -31,18 +32,23 @@ class SentenceNetworks:
         Size of the recurrent state.
     latent_dim
         Size of the latent space.
+    summary, conditioning
+        What the encoder makes a code of, and when the decoder is told it; see
+        `aloof.networks.sequence`.
     """
 
     hidden: int = 256
     latent_dim: int = 32
+    summary: Summary = "mean"
+    conditioning: Conditioning = "steps"
 
     def architecture(self, vectors: NDArray[np.floating]) -> Architecture:
         """Return what makes a member, given word vectors ``(n_words, d)``; NaN: to learn."""
         given = torch.from_numpy(np.asarray(vectors, np.float32))
-        sizes = {"latent_dim": self.latent_dim, "hidden": self.hidden}
+        sizes: dict[str, int] = {"latent_dim": self.latent_dim, "hidden": self.hidden}
         return Architecture(
-            partial(SentenceEncoder, given, **sizes),
-            partial(SentenceDecoder, given, **sizes),
+            partial(SentenceEncoder, given, **sizes, summary=self.summary),
+            partial(SentenceDecoder, given, **sizes, conditioning=self.conditioning),
             self.latent_dim,
         )
 

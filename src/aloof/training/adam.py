@@ -21,10 +21,12 @@ class Adam:
     ----------
     matrix
         What to update, in place.
+    betas
+        How much of the last mean is kept in a step, of gradients and of their squares.
     """
 
-    def __init__(self, matrix: Tensor) -> None:
-        self._matrix = matrix
+    def __init__(self, matrix: Tensor, betas: tuple[float, float] = (0.9, 0.999)) -> None:
+        self._matrix, self._betas = matrix, betas
         self.state: dict[str, Tensor] = {
             "mean": torch.zeros_like(matrix),
             "square": torch.zeros_like(matrix),
@@ -42,8 +44,8 @@ class Adam:
             [self.state["step"]],
             fused=True,
             amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
+            beta1=self._betas[0],
+            beta2=self._betas[1],
             lr=learning_rate,
             weight_decay=0.0,
             eps=1e-8,

@@ -23,7 +23,7 @@ class Schedule:
         Passes over the rows.
     batch_size
         Most rows in a batch; those of an epoch are of equal size.
-    learning_rate
+    learning_rate, betas
         Of Adam.
     milestones
         Epochs, counted from 0, from which on the rate is a tenth of what it was.
@@ -50,6 +50,7 @@ class Schedule:
     max_epochs: int
     batch_size: int = 128
     learning_rate: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
     milestones: tuple[int, ...] = ()
     cosine_from: int | None = None
     weight_decay: float = 0.0

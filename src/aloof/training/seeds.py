@@ -26,6 +26,7 @@ class Stream(IntEnum):
     VALIDATE = 3
     SPLIT = 4
     DROP = 5
+    SEARCH = 6
 
 
 def derive(seed: int, stream: Stream, index: int = 0) -> int:

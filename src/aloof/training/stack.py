@@ -144,6 +144,20 @@ class Stack:
         trainable = {name: value.requires_grad_() for name, value in parameters.items()}
         return stacks[0]._with(trainable, buffers)
 
+    def copies(self, n: int) -> Stack:
+        """Return `n` copies of every member side by side, each to be trained on its own.
+
+        There are many, with a row or two for each: they are stacked where they can be, also
+        where a loop over the members themselves is faster.
+        """
+        parameters, buffers = (
+            {name: value.detach().repeat_interleave(n, 0) for name, value in tensors.items()}
+            for tensors in (self.parameters, self.buffers)
+        )
+        trainable = {name: value.requires_grad_() for name, value in parameters.items()}
+        engine: Engine = "stacked" if _is_stackable(self.network) else self.engine
+        return self._with(trainable, buffers, engine)
+
     def to(self, device: torch.device, dtype: torch.dtype) -> Stack:
         """Return a copy on `device` with floating-point tensors of `dtype`, to infer."""
         parameters, buffers = (
@@ -165,9 +179,14 @@ class Stack:
             for name, value in self.state().items():
                 value.copy_(state[name])
 
-    def _with(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Stack:
+    def _with(
+        self,
+        parameters: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+        engine: Engine | None = None,
+    ) -> Stack:
         other = object.__new__(Stack)
-        other.engine, other.mixes_rows = self.engine, self.mixes_rows
+        other.engine, other.mixes_rows = engine or self.engine, self.mixes_rows
         other.network = copy.deepcopy(self.network)
         other.hold(parameters, buffers)
         return other

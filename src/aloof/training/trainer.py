@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from aloof.training.schedule import Schedule
 from aloof.training.stacks import flatten, load_state, state_of
 from aloof.training.stopping import EarlyStopping
 from aloof.training.task import Task
+from aloof.training.threads import threads_for
 
 __all__ = ["Run", "Trained", "stacks_of"]
 
@@ -186,13 +188,14 @@ class Run:
                 own = [tasks[number] for number in numbers]
                 states = [state for n in numbers if (state := starts[n]) is not None]
                 stack = _StackRun(self.data, own, learner, schedule, self.device)
-                trained = stack.fit(
-                    next(self._paths),
-                    self._progress,
-                    _joined(states) if states else None,
-                    first_epoch,
-                    keep_state=keep_state,
-                )
+                with threads_for(stack.multiplications):
+                    trained = stack.fit(
+                        next(self._paths),
+                        self._progress,
+                        _joined(states) if states else None,
+                        first_epoch,
+                        keep_state=keep_state,
+                    )
                 results.update(zip(numbers, trained, strict=True))
         return [results[number] for number in range(len(tasks))]
 
@@ -254,7 +257,7 @@ class _StackRun:
             )
         self.n_members = len(seeds)
         self.matrix, self.parameters = flatten(self.learner.stacks)
-        self.optimizer = Adam(self.matrix)
+        self.optimizer = Adam(self.matrix, schedule.betas)
         self.loss: _Loss = (
             _compiled(self.learner.loss) if schedule.compile else self.learner.loss
         )
@@ -304,6 +307,12 @@ class _StackRun:
             write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
         self.batches.forget()
         return self._results(epoch, self._state() if keep_state else None)
+
+    @property
+    def multiplications(self) -> float:
+        """About how many there are in a step; convolutions use each weight in many places."""
+        places = math.prod(self.data[0].shape[2:])
+        return float(self.matrix.numel() * self.batches.n_rows * places)
 
     def stepper(self) -> Step:
         """Return what does a step; not kept here, because what it records holds memory."""

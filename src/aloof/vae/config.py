@@ -40,6 +40,8 @@ class TrainingConfig:
         ``"step"`` multiplies by 0.1 every 50 epochs, ``"cosine"`` falls to zero at the last
         epoch; both begin when the warm-up ends, because an earlier decay leaves slow
         learners untrained.
+    milestones
+        Epochs, counted from 0, at which ``"step"`` multiplies instead; empty: those above.
     max_grad_norm
         Each member's gradient is scaled down to this norm; None: never.
     context_dropout
@@ -69,6 +71,7 @@ class TrainingConfig:
     separate_encoder: bool = False
     learning_rate: float = 1e-3
     lr_schedule: LearningRateSchedule = "constant"
+    milestones: tuple[int, ...] = ()
     max_grad_norm: float | None = 10.0
     context_dropout: tuple[float, ...] = ()
     trim: float = 0.0
@@ -76,6 +79,12 @@ class TrainingConfig:
     precision: Precision = "float32"
     compile: bool = False
     engine: Engine = "auto"
+
+    def __post_init__(self) -> None:
+        if self.milestones and self.lr_schedule != "step":
+            raise ValueError(
+                f"milestones are those of lr_schedule='step'; got {self.lr_schedule!r}."
+            )
 
     def annealing(self, epoch: int) -> float:
         """Return the share of the KL weight in force in an epoch, counted from 0."""
@@ -85,7 +94,7 @@ class TrainingConfig:
     def schedule(self) -> Schedule:
         """What of it is not about VAEs."""
         start = self.warmup_epochs
-        steps = tuple(range(start + _STEP, self.max_epochs, _STEP))
+        steps = self.milestones or tuple(range(start + _STEP, self.max_epochs, _STEP))
         return Schedule(
             max_epochs=self.max_epochs,
             batch_size=self.batch_size,

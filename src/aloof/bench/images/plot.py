@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from aloof.bench.images.paper import image_paper_figure
-from aloof.bench.images.specification import system_label
+from aloof.bench.images.specification import system_label, with_setting
 from aloof.bench.pictures import make_figure, tidy
 from aloof.bench.statistics import moments
 from aloof.vae import METHODS
@@ -23,15 +23,18 @@ __all__ = ["plot_images"]
 _COLOURS = {"mml": "#cc3311", "dp": "#0077bb", "mml-dp": "#aa3377", "deep-sad": "#333333"}
 _PEER = "#999999"
 _Records = Sequence[Mapping[str, Any]]
-_System = tuple[str, str]
+_System = tuple[str, str, str]
+_MARKERS = {"paper": "^"}  # of a setting, where it is not a dot
 
 
 def plot_images(records: _Records) -> Figure:
     """Show the AUROC of every system, with the paper's figures for the main ones.
 
     Against the ratio of labelled anomalies, or of hidden ones where only these vary; with a
-    single ratio a dot and its standard deviation over problems for each system.
+    single ratio a dot and its standard deviation over problems for each system. Triangles have
+    the paper's numbers and networks.
     """
+    records = list(map(with_setting, records))
     labelled = {r["gamma_l"] for r in records if r["gamma_l"]}
     polluted = {r["gamma_p"] for r in records}
     hidden = len(polluted) > 1 and len(labelled) <= 1
@@ -39,7 +42,7 @@ def plot_images(records: _Records) -> Figure:
         records = [r for r in records if r["gamma_p"] == min(polluted)]
     axis = "gamma_p" if hidden else "gamma_l"
     ratios = sorted({r[axis] for r in records})
-    systems = list(dict.fromkeys((r["method"], r["variant"]) for r in records))
+    systems = list(dict.fromkeys((r["method"], r["variant"], r["setting"]) for r in records))
     one = len(ratios) == 1
     size = (7.2, 1.4 + 0.3 * len(systems)) if one else (8.4, max(4.4, 0.3 * len(systems)))
     figure = make_figure(*size)
@@ -58,11 +61,12 @@ def _dots(axes: Axes, records: _Records, systems: Sequence[_System]) -> None:
     """Draw a row for each system."""
     first = records[0]
     heights = range(len(systems), 0, -1)
-    for height, (method, variant) in zip(heights, systems, strict=True):
-        found = moments(_values(records, method, variant))
+    for height, (method, variant, setting) in zip(heights, systems, strict=True):
+        found = moments(_values(records, method, variant, setting))
         colour = _COLOURS.get(method, _PEER)
         spread = found.std if found.n > 1 else None
-        axes.errorbar(found.mean, height, xerr=spread, fmt="o", c=colour)
+        marker = _MARKERS.get(setting, "o")
+        axes.errorbar(found.mean, height, xerr=spread, fmt=marker, c=colour)
         figure = image_paper_figure(
             first["dataset"], method, first["gamma_l"], first["gamma_p"], variant
         )
@@ -84,16 +88,20 @@ def _lines(
     """Draw a line for each system, with its name where it ends."""
     alone: list[tuple[float, str, str]] = []
     ends: list[tuple[float, str, str]] = []
-    for method, variant in systems:
-        means = [_mean(records, method, variant, axis, ratio) for ratio in ratios]
+    dashed: set[str] = set()
+    for method, variant, setting in systems:
+        means = [_mean(records, method, variant, setting, axis, r) for r in ratios]
         if axis == "gamma_l" and means[0] is None and method in METHODS:
-            means[0] = _mean(records, "vae", "", axis, ratios[0])  # what it is without labels
+            # What it is without labels.
+            means[0] = _mean(records, "vae", "", setting, axis, ratios[0])
         points = [(place, mean) for place, mean in enumerate(means) if mean is not None]
         colour = _COLOURS.get(method, _PEER)
-        axes.plot(*zip(*points, strict=True), "o-", color=colour, ms=4)
-        label = (points[-1][1], system_label(method, variant), colour)
+        line = f"{_MARKERS.get(setting, 'o')}-"
+        axes.plot(*zip(*points, strict=True), line, color=colour, ms=4)
+        label = (points[-1][1], system_label(method, variant, setting), colour)
         (ends if points[-1][0] else alone).append(label)
-        if method in _COLOURS and not variant:
+        if method in _COLOURS and not variant and method not in dashed:
+            dashed.add(method)
             gammas = {name: max(r[name] for r in records) for name in ("gamma_l", "gamma_p")}
             printed = [
                 image_paper_figure(records[0]["dataset"], method, **{**gammas, axis: ratio})
@@ -127,14 +135,15 @@ def _names(axes: Axes, names: list[tuple[float, str, str]], place: int, side: st
         axes.text(place + offset, height, name, color=colour, ha=side, va="center", fontsize=8)
 
 
-def _values(records: _Records, method: str, variant: str) -> list[float]:
+def _values(records: _Records, *system: str) -> list[float]:
     return [
-        100 * r["auroc"] for r in records if (r["method"], r["variant"]) == (method, variant)
+        100 * r["auroc"] for r in records if (r["method"], r["variant"], r["setting"]) == system
     ]
 
 
 def _mean(
-    records: _Records, method: str, variant: str, axis: str, ratio: float
+    records: _Records, method: str, variant: str, setting: str, axis: str, ratio: float
 ) -> float | None:
-    values = _values([r for r in records if r[axis] == ratio], method, variant)
+    own = [r for r in records if r[axis] == ratio]
+    values = _values(own, method, variant, setting)
     return float(np.mean(values)) if values else None

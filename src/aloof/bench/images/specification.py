@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import product
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Annotated, Any, NamedTuple, Self, cast, get_args
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from aloof.baselines import BASELINES, DeepBaseline, Hybrid
+from aloof.baselines import BASELINES, UNFAIR, DeepBaseline, Hybrid
 from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.bench.images.splits import class_pairs
-from aloof.bench.specification import Count, Names, Shares, Specification, known
-from aloof.vae import METHODS, Method
+from aloof.bench.records import Record
+from aloof.bench.specification import (
+    Count,
+    Names,
+    Setting,
+    Settings,
+    Shares,
+    Specification,
+    known,
+    several,
+)
+from aloof.io.sections import Section
+from aloof.objectives import Reduction
+from aloof.vae import METHODS, LearningRateSchedule, Method
 
 __all__ = [
     "IMAGE_VARIANTS",
     "SHALLOW_METHODS",
+    "Detector",
     "ImageCase",
+    "ImageNumbers",
     "ImageSpecification",
     "deep_peers",
     "image_systems",
+    "settings_of",
     "system_label",
+    "with_setting",
 ]
 
 SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
+_HYBRID, _UNFAIR = "-hybrid", "-unfair"
+
+# What grows with the square of the rows learns from so many.
+_MAX_ROWS = 2000
 
 # Ill-trained: pre-trained for ten epochs, as in the paper's appendix. Without labelled
 # anomalies it is an ill-trained Deep SVDD, which has no other name.
@@ -45,6 +65,44 @@ def deep_peers() -> dict[str, str]:
     }
 
 
+class Detector(NamedTuple):
+    """What the name of a shallow peer or a hybrid says.
+
+    Attributes
+    ----------
+    name
+        Of the shallow method, in `BASELINES`.
+    hybrid
+        Whether it is shown codes of an autoencoder instead of pixels.
+    unfair
+        Whether its numbers are chosen with labels of test images.
+    """
+
+    name: str
+    hybrid: bool
+    unfair: bool
+
+    @classmethod
+    def of(cls, method: str) -> Self | None:
+        """Return what a name says; None: it is of another kind of system.
+
+        Examples
+        --------
+        >>> Detector.of("ssad-hybrid-unfair")
+        Detector(name='ssad', hybrid=True, unfair=True)
+        >>> Detector.of("deep-sad")
+        """
+        plain = method.removesuffix(_UNFAIR)
+        name = plain.removesuffix(_HYBRID)
+        found = cls(name, name != plain, plain != method)
+        return found if name in SHALLOW_METHODS else None
+
+    @property
+    def key(self) -> str:
+        """Its name without `unfair`."""
+        return f"{self.name}{_HYBRID if self.hybrid else ''}"
+
+
 def image_systems() -> dict[str, bool]:
     """Return every system there is for images, and whether it learns from labels."""
     found = {name: METHODS[name].uses_labels for name in METHODS}
@@ -52,7 +110,7 @@ def image_systems() -> dict[str, bool]:
     found[_ILL] = True
     for name in SHALLOW_METHODS:
         found[name] = found[f"{name}-hybrid"] = BASELINES[name]().uses_labels
-    return found
+    return found | {name: found[name.removesuffix(_UNFAIR)] for name in UNFAIR}
 
 
 # The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
@@ -81,6 +139,8 @@ class ImageCase:
         Of the split and the members.
     variant
         Of `IMAGE_VARIANTS`.
+    setting
+        Whose numbers and networks; empty where there is but one way, as with shallow peers.
     """
 
     dataset: str
@@ -91,15 +151,140 @@ class ImageCase:
     gamma_p: float
     seed: int
     variant: str = ""
+    setting: str = "ours"
 
 
-def system_label(method: str, variant: str) -> str:
-    """Return what a method or a variant of it is called in tables and pictures."""
-    return f"{method} ({variant})" if variant else method
+def system_label(method: str, variant: str, setting: str) -> str:
+    """Return what a system is called in tables and pictures.
+
+    Examples
+    --------
+    >>> system_label("dp", "same-unfreeze", "paper"), system_label("kde", "", "")
+    ('dp (paper, same-unfreeze)', 'kde')
+    """
+    details = ", ".join(part for part in (setting, variant) if part)
+    return f"{method} ({details})" if details else method
+
+
+def settings_of(method: str, settings: Sequence[str]) -> tuple[str, ...]:
+    """Return in which of some settings a system differs.
+
+    Shallow peers have none. Peers that bring networks of their own run as they were published,
+    whatever is asked for.
+    """
+    if _is_shallow(method):
+        return ("",)
+    name = deep_peers().get(method)
+    if name is None or cast(DeepBaseline, BASELINES[name]()).takes_image_networks:
+        return tuple(settings)
+    return ("paper",)
+
+
+def with_setting(record: Record) -> Record:
+    """Return a record with its setting; older ones lack it, and are of our numbers."""
+    if "setting" in record:
+        return record
+    return {**record, "setting": "" if _is_shallow(record["method"]) else "ours"}
+
+
+def _is_shallow(method: str) -> bool:
+    detector = Detector.of(method)
+    return detector is not None and not detector.hybrid
+
+
+def _has_variants(method: str) -> bool:
+    return method in METHODS and METHODS[cast(Method, method)].uses_labels
 
 
 def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
     return known("method", image_systems())(names)
+
+
+def _above_zero(value: float) -> float:
+    if value <= 0:
+        raise ValueError(f"must be above 0; got {value!r}.")
+    return value
+
+
+def _weight(value: float) -> float:
+    if value < 0:
+        raise ValueError(f"must be 0 or above; got {value!r}.")
+    return value
+
+
+def _epochs(value: int) -> int:
+    if value < 0:
+        raise ValueError(f"must be 0 or above; got {value!r}.")
+    return value
+
+
+def _max_rows(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is None or value == "all" or (whole and value >= 2):
+        return value
+    raise ValueError(f"must be 'all' or a whole number from 2 on; got {value!r}.")
+
+
+def _seed(value: int) -> int:
+    if value < 0:
+        raise ValueError(f"must be 0 or above; got {value!r}.")
+    return value
+
+
+def _milestones(value: tuple[int, ...]) -> tuple[int, ...]:
+    if not value or value[0] < 1 or any(a >= b for a, b in pairwise(value)):
+        raise ValueError(f"must be epochs from 1 on, each later than the last; got {value!r}.")
+    return value
+
+
+_Rate = Annotated[float, AfterValidator(_above_zero)]
+_Weight = Annotated[float, AfterValidator(_weight)]
+_Epochs = Annotated[int, AfterValidator(_epochs)]
+
+
+class ImageNumbers(Section):
+    """Numbers of our methods, in place of those of their setting; None: that one.
+
+    Attributes
+    ----------
+    warmup_epochs, annealing_epochs, anomaly_interval, batch_size, anomaly_batch_size
+        As in `aloof.bench.images.settings.ImageSetting`, like the next lines.
+    learning_rate, lr_schedule, milestones, max_grad_norm, freeze_decoder
+        Milestones are those of the schedule ``step``, which they imply.
+    beta_kl, alpha, gamma, beta_cubo, n_samples, reduction
+        Of the objective.
+    """
+
+    warmup_epochs: _Epochs | None = None
+    annealing_epochs: _Epochs | None = None
+    anomaly_interval: Count | None = None
+    batch_size: Count | None = None
+    anomaly_batch_size: Count | None = None
+    learning_rate: _Rate | None = None
+    lr_schedule: (
+        Annotated[str, AfterValidator(known("schedule", get_args(LearningRateSchedule)))] | None
+    ) = None
+    milestones: (
+        Annotated[tuple[int, ...], BeforeValidator(several), AfterValidator(_milestones)] | None
+    ) = None
+    max_grad_norm: _Rate | None = None
+    freeze_decoder: bool | None = None
+    beta_kl: _Weight | None = None
+    alpha: float | None = None
+    gamma: _Weight | None = None
+    beta_cubo: _Weight | None = None
+    n_samples: Count | None = None
+    reduction: (
+        Annotated[str, AfterValidator(known("reduction", get_args(Reduction)))] | None
+    ) = None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What is given, as changes of an `ImageSetting`."""
+        given = self.model_dump(exclude_none=True)
+        if self.milestones is not None:
+            return {"lr_schedule": "step", **given}
+        return {"milestones": (), **given} if self.lr_schedule is not None else given
 
 
 class ImageSpecification(Specification):
@@ -112,6 +297,8 @@ class ImageSpecification(Specification):
     methods
         Of `image_systems`. Those that learn nothing from labels stand for a `gamma_l` of 0,
         the others for the rest.
+    setting
+        ``ours``, ``paper`` or both. Shallow peers run once.
     gamma_l, gamma_p
         Ratios of labelled and of hidden anomalies.
     problems
@@ -121,9 +308,18 @@ class ImageSpecification(Specification):
     seed
         Of splits and members.
     max_epochs
-        Of the training; None: what suits the data set. The warm-up keeps its share.
+        Of our methods; None: the setting's. Warm-up, annealing and steps of the rate keep their
+        shares.
+    numbers
+        Other numbers of our methods, in place of the setting's.
+    baseline_members
+        Of each ensemble of a deep peer; None: as many as of our methods.
     baseline_epochs
-        Of baselines, and of the autoencoders they begin with.
+        Of baselines, and of the autoencoders they begin with. In the setting ``paper`` only of
+        those that Ruff et al. published.
+    max_rows
+        Most normal images that kernel methods learn from, or ``all``; None: 2,000, and all
+        where the method is tuned on a part of the test set (``-unfair``).
     variants
         Of `IMAGE_VARIANTS`, for methods of ours that learn from labels.
     stack
@@ -138,20 +334,71 @@ class ImageSpecification(Specification):
         "mml",
         "dp",
     )
+    setting: Settings = ("ours",)
     gamma_l: Shares = (0.0, 0.01, 0.05, 0.1, 0.2)
     gamma_p: Shares = (0.0,)
     problems: Count | None = None
     members: Count = 5
-    seed: int = 0
+    seed: Annotated[int, AfterValidator(_seed)] = 0
     max_epochs: Count | None = None
+    numbers: ImageNumbers = Field(default_factory=ImageNumbers)
+    baseline_members: Count | None = None
     baseline_epochs: Count = 150
+    max_rows: Annotated[Any, AfterValidator(_max_rows)] = None
     variants: Annotated[Names, AfterValidator(known("variant", IMAGE_VARIANTS))] = ("",)
     stack: Count = 150
 
-    def setting(self, method: Method, *, polluted: bool = False) -> ImageSetting:
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        """Refuse what does not go together, before anything runs."""
+        if self.variants != ("",):
+            without = [name for name in self.methods if not _has_variants(name)]
+            if without:
+                raise ValueError(
+                    f"variants are of methods of ours that learn from labels; {without[0]!r} "
+                    "has none."
+                )
+            if self.numbers.freeze_decoder is not None:
+                raise ValueError("numbers.freeze_decoder: variants say what is frozen.")
+        if self.numbers.changes and not self._of_ours:
+            raise ValueError("numbers are those of our methods, and there is none here.")
+        schedule = self.numbers.lr_schedule
+        if self.numbers.milestones is not None and schedule not in (None, "step"):
+            raise ValueError(
+                f"numbers.milestones are those of lr_schedule 'step'; got {schedule!r}."
+            )
+        for setting, method in product(self.setting, self._of_ours):
+            found = self.numbers_of(method, cast(Setting, setting))
+            if found.warmup_epochs > found.max_epochs:
+                raise ValueError(
+                    f"numbers.warmup_epochs must be at most max_epochs, {found.max_epochs}; "
+                    f"got {found.warmup_epochs}."
+                )
+        return self
+
+    @property
+    def _of_ours(self) -> list[Method]:
+        return [cast(Method, name) for name in METHODS if name in self.methods]
+
+    def numbers_of(
+        self, method: Method, setting: Setting, *, polluted: bool = False
+    ) -> ImageSetting:
         """Return how one of our methods learns the data set."""
-        setting = image_setting(self.dataset, method, polluted=polluted)
-        return setting if self.max_epochs is None else setting.lasting(self.max_epochs)
+        found = image_setting(self.dataset, method, setting, polluted=polluted)
+        if self.max_epochs is not None:
+            found = found.lasting(self.max_epochs)
+        return replace(found, **self.numbers.changes)
+
+    @property
+    def n_baselines(self) -> int:
+        """Members of each ensemble of a deep peer."""
+        return self.baseline_members or self.members
+
+    def rows_of(self, detector: Detector) -> int | None:
+        """Return the most normal images that a kernel method learns from; None: all."""
+        if self.max_rows is None:
+            return None if detector.unfair else _MAX_ROWS
+        return None if self.max_rows == "all" else int(self.max_rows)
 
     def pretrain_epochs(self, method: str) -> int:
         """Return how long the autoencoders are trained that a baseline begins with."""
@@ -168,10 +415,9 @@ class ImageSpecification(Specification):
             if none == learns[method] and not (none and method == _ILL):
                 continue
             variants = self.variants if method in METHODS and not none else ("",)
-            for variant, (normal, anomaly) in product(variants, pairs):
+            settings = settings_of(method, self.setting)
+            for setting, variant, (normal, anomaly) in product(settings, variants, pairs):
                 other = -1 if none and not gamma_p else anomaly
-                case = ImageCase(
-                    self.dataset, method, normal, other, gamma_l, gamma_p, self.seed, variant
-                )
-                found[case] = None
+                place = self.dataset, method, normal, other, gamma_l, gamma_p, self.seed
+                found[ImageCase(*place, variant, setting)] = None
         return list(found)

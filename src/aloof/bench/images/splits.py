@@ -129,6 +129,11 @@ def make_image_split(
     )
     strange = strange[~np.isin(strange, np.concatenate([labelled, held_anomaly]))]
     n_hidden = _part_of(gamma_p, len(rows))
+    if n_hidden > len(strange):
+        raise ExperimentError(
+            f"gamma_p = {gamma_p:g} needs {n_hidden} hidden anomalies beside {len(rows)} "
+            f"normal rows, and the other classes have {len(strange)}."
+        )
     drawn = strange[:n_hidden]
     return ImageSplit(
         normal=np.sort(np.concatenate([rows, drawn])),

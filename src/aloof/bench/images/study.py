@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,12 +21,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
 from aloof.bench.images.plot import plot_images
-from aloof.bench.images.specification import ImageCase, ImageSpecification
+from aloof.bench.images.specification import ImageCase, ImageSpecification, with_setting
 from aloof.bench.images.splits import ImageSplit, make_image_split
 from aloof.bench.images.systems import configuration, family, fit_cases
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
+from aloof.bench.specification import Setting
 from aloof.bench.statistics import summary_lines
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
@@ -63,9 +65,13 @@ class ImageStudy(Study[ImageCase]):
         """Above the tables."""
         return self.spec.title or f"{self.spec.dataset}: labelled anomalies"
 
+    def case_of(self, record: Record) -> ImageCase:
+        """Return what a record is about."""
+        return super().case_of(with_setting(record))
+
     def split(self, case: ImageCase) -> ImageSplit:
         """Return the rows of a case."""
-        drawn = replace(case, method="", variant="")
+        drawn = replace(case, method="", variant="", setting="")
         if drawn not in self._splits:
             n_classes = len(self.data.classes)
             self._splits[drawn] = make_image_split(
@@ -95,7 +101,14 @@ class ImageStudy(Study[ImageCase]):
 
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:
         """Return chunks that fit the device."""
-        for chunk in plan_chunks(cases, self.spec.members, self.spec.stack):
+        spec = self.spec
+        ours = [case for case in cases if case.method in METHODS]
+        others = [case for case in cases if case.method not in METHODS]
+        chunks = chain(
+            plan_chunks(ours, spec.members, spec.stack),
+            plan_chunks(others, spec.n_baselines, spec.stack),
+        )
+        for chunk in chunks:
 
             def prepare(chunk: Sequence[ImageCase] = chunk) -> Work:
                 return partial(self._run, chunk, where)
@@ -128,10 +141,13 @@ class ImageStudy(Study[ImageCase]):
     def manifest(self) -> Mapping[str, Any]:
         """Return our methods' settings and the digest of the data."""
         settings = {
-            f"{method}, hidden anomalies" if polluted else method: asdict(
-                self.spec.setting(cast(Method, method), polluted=polluted)
+            f"{method} ({setting}){', hidden anomalies' if polluted else ''}": asdict(
+                self.spec.numbers_of(
+                    cast(Method, method), cast(Setting, setting), polluted=polluted
+                )
             )
             for polluted in sorted({gamma_p > 0 for gamma_p in self.spec.gamma_p})
+            for setting in self.spec.setting
             for method in METHODS
             if method in self.spec.methods
         }
@@ -139,7 +155,9 @@ class ImageStudy(Study[ImageCase]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC, what ensembles are worth, and the tests against Deep SAD."""
-        return image_grids(records)
+        spec = self.spec
+        epochs = {} if spec.max_epochs is None else {"max_epochs": spec.max_epochs}
+        return image_grids(records, epochs | spec.numbers.model_dump(exclude_none=True))
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
@@ -147,8 +165,9 @@ class ImageStudy(Study[ImageCase]):
 
     def summary(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each system and ratio, over problems."""
-        by = ("dataset", "method", "variant", "gamma_l", "gamma_p", "seed")
-        return summary_lines(records, by, {"auroc": 100, "average_precision": 100})
+        by = ("dataset", "method", "variant", "setting", "gamma_l", "gamma_p", "seed")
+        every = map(with_setting, records)
+        return summary_lines(every, by, {"auroc": 100, "average_precision": 100})
 
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw AUROC over the ratio, or a dot for each system."""
@@ -164,7 +183,10 @@ def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> I
             "There is nothing to run: methods that learn nothing from labels (vae, cae, ...) "
             "need a gamma_l of 0 among the ratios, the others one above 0."
         )
-    return ImageStudy(spec, images, cases)
+    study = ImageStudy(spec, images, cases)
+    for case in cases:  # what cannot be drawn is said before anything runs
+        study.split(case)
+    return study
 
 
 def plan_chunks(
@@ -172,21 +194,26 @@ def plan_chunks(
 ) -> Iterator[list[ImageCase]]:
     """Pack cases into chunks that train at most `stack` members of each method.
 
-    Cases with the same normal class stay together as far as they fit: they share what is
-    trained without labels.
+    A chunk has one family and one setting. Cases with the same normal class stay together as
+    far as they fit: they share what is trained without labels.
     """
     chunk: list[ImageCase] = []
     trained: dict[str, set[Any]] = {}
     for case in sorted(cases, key=_order):
         own = trained.get(_method(case), set()) | {_key(case)}
         full = members * len(own) > max(stack, members)
-        if chunk and (full or family(case.method) != family(chunk[0].method)):
+        if chunk and (full or _together(case) != _together(chunk[0])):
             yield chunk
             chunk, trained, own = [], {}, {_key(case)}
         chunk.append(case)
         trained[_method(case)] = own
     if chunk:
         yield chunk
+
+
+def _together(case: ImageCase) -> tuple[str, str]:
+    """Return what the cases of a chunk have in common."""
+    return family(case.method), case.setting
 
 
 def _method(case: ImageCase) -> str:
@@ -202,14 +229,17 @@ def _key(case: ImageCase) -> Any:
 
 
 def _order(case: ImageCase) -> tuple[Any, ...]:
-    own = family(case.method)
-    return own != "ours", own, case.normal, case.gamma_p, case.gamma_l, case.anomaly
+    family, setting = _together(case)
+    place = case.normal, case.gamma_p, case.gamma_l, case.anomaly
+    return family != "ours", family, setting, *place
 
 
 def _describe(chunk: Sequence[ImageCase]) -> str:
     methods = sorted({case.method for case in chunk})
     classes = sorted({case.normal for case in chunk})
-    return f"{', '.join(methods)}: {len(chunk)} problems, normal classes {classes}"
+    setting = f" ({chunk[0].setting})" if chunk[0].setting else ""
+    what = f"{len(chunk)} problems, normal classes {classes}"
+    return f"{', '.join(methods)}{setting}: {what}"
 
 
 def _measures(

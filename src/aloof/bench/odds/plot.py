@@ -48,7 +48,8 @@ def plot_results(blocks: Sequence[Block]) -> Figure:
                 colour = _OURS if system.ours else _PEER
                 spread = found.std if found.n > 1 else None
                 axis.errorbar(found.mean, height, xerr=spread, fmt="o", ms=5, c=colour, lw=1.5)
-            key = (system.method, system.variant if spec.paper == "ablation" else "")
+            method = system.method.removesuffix("-unfair")
+            key = (method, system.variant if spec.paper == "ablation" else "")
             if name in printed.get(key, {}):
                 mean, std = printed[key][name]
                 axis.errorbar(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,8 +14,17 @@ from pydantic import (
 
 from aloof.bench.methods import OURS, check_overrides, resolve_methods, unfair_peers
 from aloof.bench.odds.paper import PAPER_TABLES
-from aloof.bench.odds.settings import SETTINGS
-from aloof.bench.specification import Count, Names, Shares, Specification, known, several
+from aloof.bench.odds.settings import Network, has_setting
+from aloof.bench.specification import (
+    Count,
+    Names,
+    Settings,
+    Shares,
+    Specification,
+    known,
+    several,
+)
+from aloof.bench.splits import SCALINGS
 from aloof.datasets import PublicTable, find_dataset, list_datasets
 from aloof.io.sections import Section
 
@@ -32,10 +40,22 @@ class Variant(Section):
         Empty for the methods as they are.
     parameters
         Of the estimator, in place of the setting's.
+    network
+        In place of the setting's; what is missing is as in the estimators' own.
+    methods
+        Which of ours it is of; none: all.
     """
 
     name: str
     parameters: dict[str, Any] = Field(default_factory=dict)
+    network: Network | None = None
+    methods: Annotated[
+        tuple[str, ...], BeforeValidator(several), AfterValidator(known("method of ours", OURS))
+    ] = ()
+
+    def concerns(self, method: str) -> bool:
+        """Return whether a method has this variant."""
+        return method in OURS and (not self.methods or method in self.methods)
 
 
 @dataclass(frozen=True)
@@ -46,13 +66,18 @@ class System:
     ----------
     method
         Its name.
-    setting, variant
+    setting
+        Whose numbers it runs with; empty where all have the same.
+    variant
         Of our methods; empty for the others.
+    scaling
+        Of the columns it sees.
     """
 
     method: str
     setting: str = ""
     variant: str = ""
+    scaling: str = "standard"
 
     @property
     def ours(self) -> bool:
@@ -66,9 +91,15 @@ class System:
 
     @property
     def label(self) -> str:
-        """What it is called in a table."""
-        details = ", ".join(part for part in (self.setting, self.variant) if part)
+        """What it is called in a table; standardised columns are not mentioned."""
+        scaling = "" if self.scaling == "standard" else self.scaling
+        details = ", ".join(part for part in (self.setting, self.variant, scaling) if part)
         return f"{self.method} ({details})" if details else self.method
+
+    def meets(self, other: System) -> bool:
+        """Return whether the two may be compared: one scaling, and no two settings."""
+        settings = {self.setting, other.setting} - {""}
+        return self.scaling == other.scaling and len(settings) < 2
 
 
 def _datasets(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,10 +125,14 @@ class OddsSpecification(Specification):
         By name; ``all`` stands for every one.
     methods
         By name; ``ours``, ``peers`` and ``all`` stand for many.
-    settings
-        Of our methods, any of ``default`` and ``paper``.
+    setting
+        ``ours``, ``paper`` or both; see `aloof.bench.odds.settings`. Systems for which they do
+        not differ run once.
+    scaling
+        Of the columns, by the training rows: ``standard``, to mean 0 and variance 1, ``unit``,
+        from there to [0, 1], or both.
     variants
-        Of our methods; the others run once. Tables with `name` and `parameters`.
+        Of our methods; the others run once. Tables with the fields of `Variant`.
     gamma_l, gamma_p
         Shares of labelled and of hidden anomalies; a table for each pair.
     seeds
@@ -111,7 +146,8 @@ class OddsSpecification(Specification):
         entry.name for entry in list_datasets(PublicTable)
     )
     methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
-    settings: Annotated[Names, AfterValidator(known("setting", SETTINGS))] = ("default",)
+    setting: Settings = ("ours",)
+    scaling: Annotated[Names, AfterValidator(known("scaling", SCALINGS))] = ("standard",)
     variants: Annotated[
         tuple[Variant, ...], BeforeValidator(several), AfterValidator(_variants)
     ] = (Variant(name=""),)
@@ -126,26 +162,31 @@ class OddsSpecification(Specification):
     def _check_parameters(self) -> OddsSpecification:
         for method in self.methods:
             for variant in self.variants:
-                if method in OURS:
+                if variant.concerns(method):
                     check_overrides(method, variant.parameters)
         return self
 
     @property
     def systems(self) -> tuple[System, ...]:
         """The rows of its tables."""
-        rows: list[System] = []
-        for method in self.methods:
-            if method not in OURS:
-                rows.append(System(method))
-                continue
-            rows += [System(method, s, v.name) for s in self.settings for v in self.variants]
-        return tuple(rows)
+        return tuple(
+            System(method, setting, variant, scaling)
+            for method in self.methods
+            for setting in (self.setting if has_setting(method) else ("",))
+            for variant in self._variants_of(method)
+            for scaling in self.scaling
+        )
 
     @property
     def conditions(self) -> tuple[tuple[float, float], ...]:
         """The pairs of `gamma_l` and `gamma_p`."""
         return tuple((labelled, hidden) for labelled in self.gamma_l for hidden in self.gamma_p)
 
-    def overrides(self, system: System) -> Mapping[str, Any]:
-        """Return the parameters that the variant of a system changes."""
-        return next((v.parameters for v in self.variants if v.name == system.variant), {})
+    def variant(self, system: System) -> Variant:
+        """Return what is changed in a system."""
+        return next(v for v in self.variants if v.name == system.variant)
+
+    def _variants_of(self, method: str) -> list[str]:
+        if method not in OURS:
+            return [""]
+        return [variant.name for variant in self.variants if variant.concerns(method)]

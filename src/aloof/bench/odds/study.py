@@ -10,20 +10,22 @@ from pathlib import Path
 from typing import Any, cast
 
 from aloof.bench.identity import Identity
-from aloof.bench.methods import has_device, make_peer
+from aloof.bench.methods import has_device
 from aloof.bench.odds.plot import plot_results
-from aloof.bench.odds.settings import Setting, build
+from aloof.bench.odds.settings import build, build_peer
 from aloof.bench.odds.specification import OddsSpecification, System
 from aloof.bench.odds.summary import summarise
-from aloof.bench.odds.systems import Trial, measure
+from aloof.bench.odds.systems import Trial, measure, stacks
 from aloof.bench.odds.tables import csv_lines, make_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
+from aloof.bench.specification import Setting
 from aloof.bench.splits import (
+    Scaling,
     Split,
     make_split,
+    scale,
     split_record,
-    standardise,
     training_rows,
 )
 from aloof.bench.study import Group, Study, Where, Work
@@ -47,10 +49,14 @@ class Case:
     ----------
     dataset, method
         By name.
-    setting, variant
+    setting
+        Whose numbers it runs with; empty where all have the same.
+    variant
         Of our methods; empty for the others.
     gamma_l, gamma_p, seed
         What the split was made from; `seed` is also the method's random state.
+    scaling
+        Of the columns.
     """
 
     dataset: str
@@ -60,11 +66,12 @@ class Case:
     gamma_l: float
     gamma_p: float
     seed: int
+    scaling: str = "standard"
 
     @property
     def system(self) -> System:
         """The row of a table it belongs to."""
-        return System(self.method, self.setting, self.variant)
+        return System(self.method, self.setting, self.variant, self.scaling)
 
     @property
     def place(self) -> Place:
@@ -76,8 +83,8 @@ class Case:
 class OddsStudy(Study[Case]):
     """Everything that is to be run.
 
-    All seeds of our methods on one data set are one stacked run with one warm-up; other systems
-    run one by one.
+    All seeds of our methods on one data set are one stacked run with one warm-up, and so are
+    all seeds of a deep peer; other systems run one by one.
 
     Attributes
     ----------
@@ -107,23 +114,27 @@ class OddsStudy(Study[Case]):
 
     def estimator(self, case: Case, *, device: str = "auto") -> Any:
         """Return the unfitted estimator of a case."""
-        system = case.system
-        if not system.ours:
-            return make_peer(case.method, seed=case.seed, device=device)
+        if not case.system.ours:
+            return build_peer(
+                case.method, case.setting, case.dataset, seed=case.seed, device=device
+            )
+        variant = self.spec.variant(case.system)
         return build(
             case.method,
             cast(Setting, case.setting),
             case.dataset,
             seed=case.seed,
-            overrides=self.spec.overrides(system),
+            scaling=cast(Scaling, case.scaling),
+            overrides=variant.parameters,
+            network=variant.network,
             device=device,
         )
 
     def trial(self, case: Case, *, device: str = "auto") -> Trial:
-        """Return a case with its estimator and its standardised rows."""
+        """Return a case with its estimator and its scaled rows."""
         table, split = self.tables[case.dataset], self.splits[case.place]
         X, y = training_rows(split, table.X)
-        X, X_test = standardise(X, table.X[split.test])
+        X, X_test = scale(X, table.X[split.test], cast(Scaling, case.scaling))
         estimator, y_test = self.estimator(case, device=device), table.y[split.test]
         if case.system.unfair:
             estimator.peek(X_test, y_test)
@@ -146,13 +157,15 @@ class OddsStudy(Study[Case]):
         )
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
-        """Return a stack of ours for each data set, and one fit of others; large data first."""
+        """Return stacks of what trains networks, single fits of others; large data first."""
         together: dict[tuple[Any, ...], list[Case]] = {}
         for case in cases:
             key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
-            # Our methods are fitted together: they share the warm-up.
-            ours = case.system.ours
-            key += (case.setting, case.variant) if ours else (case.method, case.seed)
+            key += (case.setting, case.scaling)
+            if case.system.ours:  # all methods: they share the warm-up
+                key += (case.variant,)
+            else:
+                key += (case.method, None if stacks(self.estimator(case)) else case.seed)
             together.setdefault(key, []).append(case)
         groups = [self._group(tuple(group), where) for group in together.values()]
         return sorted(
@@ -243,7 +256,15 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
             + " ".join(f"{name}: {reason}" for name, reason in first.items())
         )
     cases = tuple(
-        Case(name, system.method, system.setting, system.variant, *condition, seed)
+        Case(
+            name,
+            system.method,
+            system.setting,
+            system.variant,
+            *condition,
+            seed,
+            system.scaling,
+        )
         for condition in spec.conditions
         for system in spec.systems
         for name in spec.datasets

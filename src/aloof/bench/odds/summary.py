@@ -9,10 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from aloof.bench.odds.specification import OddsSpecification, System
-from aloof.bench.records import Record, good, grouped
+from aloof.bench.records import Record, good
 from aloof.bench.statistics import Moments, Paired, moments, paired
 
-__all__ = ["Block", "Cell", "summarise"]
+__all__ = ["Block", "Cell", "Kind", "summarise"]
+
+Kind = tuple[str, str]
+"""A setting and a scaling: what systems are compared within."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,23 +91,38 @@ class Block:
         )
 
     @cached_property
-    def best_peer(self) -> dict[str, System]:
-        """By data set, the peer with the best mean AUROC of those with every seed, if any."""
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is never mixed: each setting with each scaling.
+
+        Systems without a setting belong to all with their scaling.
+        """
+        found = dict.fromkeys((s.setting, s.scaling) for s in self.spec.systems)
+        named = {scaling for setting, scaling in found if setting}
+        return tuple(kind for kind in found if kind[0] or kind[1] not in named)
+
+    @cached_property
+    def best_peer(self) -> dict[Kind, dict[str, System]]:
+        """By kind and data set, the peer with the best mean AUROC of those with every seed."""
+        return {kind: self._best_peer(System("", kind[0], "", kind[1])) for kind in self.kinds}
+
+    def ahead(self, system: System, name: str) -> Paired | None:
+        """Return how far one of ours is ahead of the best peer of its kind on a data set."""
+        own = self.cells[system, name].percent("auroc")
+        if not system.ours or not own:
+            return None
+        peer = self.best_peer[system.setting, system.scaling].get(name)
+        return None if peer is None else paired(own, self.cells[peer, name].percent("auroc"))
+
+    def _best_peer(self, one: System) -> dict[str, System]:
         best: dict[str, tuple[float, System]] = {}
         for (system, name), cell in self.cells.items():
             found = cell.moments("auroc")
-            if system.ours or system.unfair or found.n < self.spec.seeds:
+            complete = found.n == self.spec.seeds
+            if system.ours or system.unfair or not complete or not system.meets(one):
                 continue
             if name not in best or found.mean > best[name][0]:
                 best[name] = found.mean, system
         return {name: best[name][1] for name in self.spec.datasets if name in best}
-
-    def ahead(self, system: System, name: str) -> Paired | None:
-        """Return how far one of ours is ahead of the best peer of a data set."""
-        own = self.cells[system, name].percent("auroc")
-        if not system.ours or name not in self.best_peer or not own:
-            return None
-        return paired(own, self.cells[self.best_peer[name], name].percent("auroc"))
 
     def overall(self, system: System, measure: str) -> float | None:
         """Return the mean over feasible data sets; None unless all have all seeds."""
@@ -124,17 +142,24 @@ def summarise(spec: OddsSpecification, records: Sequence[Record]) -> list[Block]
     records
         One for each case.
     """
-    keys = ("gamma_l", "gamma_p", "method", "setting", "variant", "dataset")
-    found = grouped([r for r in records if r["seed"] < spec.seeds], *keys)
+    found: dict[tuple[float, float, System, str], list[Record]] = {}
+    for record in records:
+        if record["seed"] < spec.seeds:
+            system = System(
+                record["method"],
+                record["setting"],
+                record["variant"],
+                record.get("scaling", "standard"),
+            )
+            place = (record["gamma_l"], record["gamma_p"], system, record["dataset"])
+            found.setdefault(place, []).append(record)
     return [
         Block(
             spec,
             *condition,
             {
-                (s, name): Cell(
-                    found.get((*condition, s.method, s.setting, s.variant, name), [])
-                )
-                for s in spec.systems
+                (system, name): Cell(found.get((*condition, system, name), []))
+                for system in spec.systems
                 for name in spec.datasets
             },
         )

@@ -15,11 +15,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from aloof.baselines import fit_many as fit_baselines
+from aloof.baselines import trains_networks
 from aloof.bench.provenance import device_of
 from aloof.bench.study import Outcome, Tell, epochs
 from aloof.estimators import Detector, fit_many
 
-__all__ = ["Trial", "measure"]
+__all__ = ["Trial", "measure", "stacks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +33,9 @@ class Trial:
     detector
         Unfitted; has `fit` and `anomaly_score`.
     X, y
-        Standardised training rows and the labels that training may know.
+        Scaled training rows and the labels that training may know.
     X_test, y_test
-        Standardised test rows and the truth.
+        Scaled test rows and the truth.
     """
 
     detector: Any
@@ -43,15 +45,19 @@ class Trial:
     y_test: NDArray[np.int64]
 
 
+def stacks(detector: Any) -> bool:
+    """Return whether fits of a detector to several splits are one computation."""
+    return isinstance(detector, Detector) or trains_networks(detector)
+
+
 def measure(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
     """Run trials, and return what goes into their records.
 
-    Our own detectors are trained as one stack, which takes `stacked` fits in the time of all;
+    What trains networks is trained as one stack, which takes `stacked` fits in the time of all;
     `fit_seconds` is a fit's share of it. Where a stack fails, its fits are run one by one, so
     that only those that are to blame have an error. An error is an outcome, not raised.
     """
-    stack = len(trials) > 1 and all(isinstance(t.detector, Detector) for t in trials)
-    if not stack:
+    if len(trials) == 1 or not stacks(trials[0].detector):
         return [_guarded([trial], tell)[0] for trial in trials]
     outcomes = _guarded(trials, tell)
     if outcomes[0]["status"] == "error":
@@ -74,12 +80,15 @@ def _guarded(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
 def _run(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
     _reset_peak_memory()
     started = time.perf_counter()
-    if all(isinstance(trial.detector, Detector) for trial in trials):
-        data = [(trial.X, trial.y) for trial in trials]
-        fit_many([trial.detector for trial in trials], data, on_epoch=epochs(tell))
+    detectors = [trial.detector for trial in trials]
+    data = [(trial.X, trial.y) for trial in trials]
+    if isinstance(detectors[0], Detector):
+        fit_many(detectors, data, on_epoch=epochs(tell))
+    elif stacks(detectors[0]):
+        fit_baselines(detectors, data, on_epoch=epochs(tell))
     else:
-        for trial in trials:
-            trial.detector.fit(trial.X, trial.y)
+        for detector, (X, y) in zip(detectors, data, strict=True):
+            detector.fit(X, y)
     seconds = (time.perf_counter() - started) / len(trials)
     outcomes = []
     for trial in trials:

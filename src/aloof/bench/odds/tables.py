@@ -10,7 +10,7 @@ import numpy as np
 
 from aloof.bench.odds.paper import GAMMA_L, GAMMA_P, Figure, PaperTable, paper_figures
 from aloof.bench.odds.specification import System
-from aloof.bench.odds.summary import Block
+from aloof.bench.odds.summary import Block, Kind
 from aloof.bench.statistics import NOTE, paired
 from aloof.bench.tables import Grid, Line
 
@@ -24,7 +24,7 @@ def make_grids(blocks: Sequence[Block]) -> list[Grid]:
     grids = []
     for block in blocks:
         grids += [_figures(block, measure) for measure in _MEASURES]
-        if block.best_peer:
+        if any(block.best_peer.values()):
             grids.append(_comparisons(block))
         grids.append(_times(block))
     return [*(grid for grid in grids if grid.rows), *_pollution(blocks)]
@@ -36,6 +36,7 @@ def csv_lines(blocks: Sequence[Block]) -> Iterator[Line]:
         condition = {"gamma_l": block.gamma_l, "gamma_p": block.gamma_p}
         for (system, name), cell in block.cells.items():
             test = block.ahead(system, name)
+            peers = block.best_peer.get((system.setting, system.scaling), {})
             seconds, p_value = cell.fit_seconds, None if test is None else test.p_value
             yield {
                 "source": "aloof",
@@ -46,7 +47,7 @@ def csv_lines(blocks: Sequence[Block]) -> Iterator[Line]:
                 **cell.moments("auroc").columns("auroc"),
                 **cell.moments("average_precision").columns("average_precision"),
                 "fit_seconds_mean": "" if np.isnan(seconds) else f"{seconds:.3f}",
-                "best_peer": "" if test is None else block.best_peer[name].label,
+                "best_peer": "" if test is None else peers[name].label,
                 "difference": "" if test is None else f"{test.difference:.4f}",
                 "p_value": "" if p_value is None else f"{p_value:.6g}",
                 "note": "; ".join(sorted(set(cell.failures.values()))),
@@ -67,10 +68,11 @@ def paper_rows(block: Block) -> dict[System, Mapping[str, Figure]]:
         if table == "ablation" and system.method != "dp":
             continue
         variant = system.variant if table == "ablation" else ""
-        figures = paper_figures(table, variant or system.method)
+        method = system.method.removesuffix("-unfair")  # as the paper has them
+        figures = paper_figures(table, variant or method)
         shown = {name: figures[name] for name in block.spec.datasets if name in figures}
         if shown:
-            found[System(system.method, "", variant)] = shown
+            found[System(method, "", variant)] = shown
     return found
 
 
@@ -91,35 +93,59 @@ def _figures(block: Block, measure: str) -> Grid:
         column = [cell.mean if cell.n == spec.seeds else np.nan for cell in found]
         column.append(np.nan if overall is None else overall)
         means.append([np.nan] * len(column) if system.unfair else column)
-    bold = _best(means)
+    bold: set[tuple[int, int]] = set()
+    for kind in block.kinds:
+        # What cannot be compared is left out: no row of another kind is in the way of a best.
+        one = System("", kind[0], "", kind[1])
+        bold |= _best(
+            [
+                m if s.meets(one) else [np.nan] * len(m)
+                for s, m in zip(block.rows, means, strict=True)
+            ]
+        )
     if measure == "auroc":
-        if block.best_peer:
-            rows.append(_best_peers(block))
+        rows += _best_peers(block)
         rows += _paper(block)
     notes = [
         f"Mean ± standard deviation over {spec.seeds} seeds; the mean over data sets"
         f"{_sets(block)} is given where all of them have all seeds.",
         NOTE,
     ]
+    if len(block.kinds) > 1:
+        notes.append(
+            "Settings and scalings are not compared with each other: the best of each is bold. "
+            "A system without a setting is compared with both."
+        )
     notes += _notes(block) if measure == "auroc" else []
     if any(system.unfair for system in spec.systems):
         notes.append("Unfair: tuned with the labels of a tenth of the test rows.")
     title = f"{_MEASURES[measure]} (%), {_condition(block)}"
-    return Grid(title, ("%", *spec.datasets, "mean"), tuple(rows), bold, tuple(notes))
+    columns = ("%", *spec.datasets, "mean")
+    return Grid(title, columns, tuple(rows), frozenset(bold), tuple(notes))
 
 
-def _best_peers(block: Block) -> tuple[str, ...]:
-    means = {
-        name: block.cells[peer, name].moments("auroc").mean
-        for name, peer in block.best_peer.items()
-    }
-    texts = [
-        f"{means[name]:.1f} {block.best_peer[name].label}" if name in means else ""
-        for name in block.spec.datasets
-    ]
-    whole = len(means) == len(block.feasible)
-    mean = f"{np.mean(list(means.values())):.1f}" if whole else ""
-    return ("best peer of each set", *texts, mean)
+def _best_peers(block: Block) -> list[tuple[str, ...]]:
+    rows = []
+    for kind, peers in block.best_peer.items():
+        means = {
+            name: block.cells[peer, name].moments("auroc").mean for name, peer in peers.items()
+        }
+        texts = [
+            f"{means[name]:.1f} {peers[name].label}" if name in means else ""
+            for name in block.spec.datasets
+        ]
+        whole = len(means) == len(block.feasible)
+        mean = f"{np.mean(list(means.values())):.1f}" if whole else ""
+        if peers:
+            rows.append((f"best peer of each set{_named(block, kind)}", *texts, mean))
+    return rows
+
+
+def _named(block: Block, kind: Kind) -> str:
+    """Say which setting and scaling is meant, where there are several."""
+    if len(block.kinds) == 1:
+        return ""
+    return System("", kind[0], "", kind[1]).label
 
 
 def _paper(block: Block) -> list[tuple[str, ...]]:
@@ -141,18 +167,23 @@ def _printed(figure: Figure) -> str:
 
 def _comparisons(block: Block) -> Grid:
     names = block.spec.datasets
-    peers = [block.best_peer[name].label if name in block.best_peer else "" for name in names]
-    rows = [("against", *peers)]
-    for system in block.spec.systems:
-        tests = [block.ahead(system, name) for name in names]
-        if any(tests):
-            rows.append((system.label, *("" if t is None else t.text for t in tests)))
+    rows: list[tuple[str, ...]] = []
+    for kind, peers in block.best_peer.items():
+        found = [
+            (system.label, *("" if test is None else test.text for test in tests))
+            for system in block.spec.systems
+            if (system.setting, system.scaling) == kind
+            and any(tests := [block.ahead(system, name) for name in names])
+        ]
+        if found:
+            labels = (peers[name].label if name in peers else "" for name in names)
+            rows += [(f"against{_named(block, kind)}", *labels), *found]
     notes = (
         "Mean difference on the same seeds; p of the two-sided paired t-test, without "
         "correction for the choice of the best peer or for many tests.",
     )
     title = f"AUROC points ahead of the best peer of each set, {_condition(block)}"
-    return Grid(title, ("points", *names), tuple(rows) if len(rows) > 1 else (), notes=notes)
+    return Grid(title, ("points", *names), tuple(rows), notes=notes)
 
 
 def _times(block: Block) -> Grid:
@@ -214,14 +245,14 @@ def _sets(block: Block) -> str:
     return f" that have enough anomalies ({', '.join(block.feasible)})"
 
 
-def _best(means: Sequence[Sequence[float]]) -> frozenset[tuple[int, int]]:
+def _best(means: Sequence[Sequence[float]]) -> set[tuple[int, int]]:
     """Return the cells that hold the best mean of their column, to the digit shown."""
     if len(means) < 2:
-        return frozenset()
+        return set()
     shown = np.round(np.array(means, float), 1)
     top = np.max(np.where(np.isnan(shown), -np.inf, shown), axis=0)
     rows, columns = np.nonzero(shown == top)
-    return frozenset((int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True))
+    return {(int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True)}
 
 
 def _condition(block: Block) -> str:

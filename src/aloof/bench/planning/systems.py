@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,48 +20,47 @@ from aloof.planning import (
     Trajectories,
     collision_share,
     coverage,
-    default_config,
-    default_objective,
     load_trajectories,
     mirrored,
     mixed_states,
     plan,
-    train_generator,
+    train_generators,
 )
 from aloof.training import discard_checkpoints
 
-__all__ = ["configuration", "load_model", "load_worlds", "measure"]
+__all__ = ["configuration", "load_models", "load_worlds", "measure", "model_folder"]
 
 # Of worlds: those of the test are never trained on. Those of seeds 2 and 3 were looked at when
 # settings were chosen.
 _TRAIN_SEED, _TEST_SEED = 1, 4
 
-_ANOMALY_SHARE = 0.05  # points on the boundaries of walls for each state to learn from
 
-
-def configuration(spec: PlanningSpecification, method: str) -> dict[str, Any]:
+def configuration(
+    spec: PlanningSpecification, setting: str, method: str, seed: int
+) -> dict[str, Any]:
     """Return what results of a method depend on."""
     found: dict[str, Any] = {
         "size": spec.size,
         "n_walls": spec.n_walls,
         "n_states": spec.n_states,
         "learned": spec.learned,
-        "seed": spec.seed,
+        "seed": seed,
         "counts": spec.counts,
     }
-    return found if method == UNIFORM else {**found, **_model(spec, method)}
+    return found if method == UNIFORM else {**found, **_model(spec, setting, method)}
 
 
-def _model(spec: PlanningSpecification, method: str) -> dict[str, Any]:
-    """Return what a trained network depends on, beside the worlds."""
+def _model(spec: PlanningSpecification, setting: str, method: str) -> dict[str, Any]:
+    """Return what a trained network depends on, beside the worlds and its seed."""
+    recipe = spec.recipe(setting, method)
     return {
         "n_train": spec.n_train,
         "mirror": spec.mirror,
         "accept": spec.accept,
-        "networks": spec.networks,
-        "objective": default_objective(method),  # type: ignore[arg-type]
-        "training": default_config(spec.max_epochs),
-        "anomaly_share": _ANOMALY_SHARE,
+        "networks": recipe.networks,
+        "objective": recipe.objective,
+        "training": recipe.training,
+        "anomaly_share": recipe.anomaly_share,
     }
 
 
@@ -79,38 +80,60 @@ def load_worlds(
     )
 
 
-def load_model(
-    spec: PlanningSpecification, method: str, where: Where, tell: Tell
-) -> StateGenerator:
-    """Return the trained network of a method; one the folder holds is not trained again."""
-    own = {"size": spec.size, "n_walls": spec.n_walls, "seed": spec.seed}
-    identity = Identity({**own, **_model(spec, method)}, revision=revision(method))
-    text = json.dumps(identity.record, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = where.folder / "models" / f"{method}-{digest}"
+def load_models(
+    spec: PlanningSpecification,
+    setting: str,
+    method: str,
+    seeds: Sequence[int],
+    where: Where,
+    tell: Tell,
+) -> dict[int, StateGenerator]:
+    """Return the trained networks of a method; those the folder holds are not trained again."""
+    paths = {seed: model_folder(spec, setting, method, seed, where) for seed in seeds}
     device = str(where.device)
-    if path.is_dir():
-        return StateGenerator.load(path, device=device)
+    models = {
+        seed: StateGenerator.load(path, device=device)
+        for seed, path in paths.items()
+        if path.is_dir()
+    }
+    missing = [seed for seed in seeds if seed not in models]
+    if not missing:
+        return models
     trajectories = load_worlds(spec, where, tell, test=False)
     if spec.mirror:
         trajectories = mirrored(trajectories)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    checkpoint = path.with_suffix(".ckpt")
-    model = train_generator(
+    first = paths[missing[0]]
+    first.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint = first.with_name(f"{first.name}-{len(missing)}.ckpt")
+    recipe = spec.recipe(setting, method)
+    trained = train_generators(
         trajectories,
-        default_objective(method),  # type: ignore[arg-type]
-        config=default_config(spec.max_epochs),
-        networks=spec.networks,
-        anomaly_share=_ANOMALY_SHARE,
+        recipe.objective,
+        seeds=missing,
+        config=recipe.training,
+        networks=recipe.networks,
+        anomaly_share=recipe.anomaly_share,
         accept=spec.accept,
-        seed=spec.seed,
         device=device,
         checkpoint=checkpoint,
-        on_epoch=epochs(tell, f"training {method}"),
+        on_epoch=epochs(tell, f"training {method} ({setting})"),
     )
-    model.save(path)
+    for seed, model in zip(missing, trained, strict=True):
+        model.save(paths[seed])
+        models[seed] = model
     discard_checkpoints(checkpoint)
-    return model
+    return models
+
+
+def model_folder(
+    spec: PlanningSpecification, setting: str, method: str, seed: int, where: Where
+) -> Path:
+    """Return where a trained network is kept: what it is, and a digest of how it is made."""
+    own = {"size": spec.size, "n_walls": spec.n_walls, "seed": seed}
+    identity = Identity({**own, **_model(spec, setting, method)}, revision=revision(method))
+    text = json.dumps(identity.record, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return where.folder / "models" / f"{method}-{digest}"
 
 
 def measure(
@@ -119,11 +142,12 @@ def measure(
     sampler: Sampler,
     test: Trajectories,
     number: int,
+    seed: int,
 ) -> Outcome:
     """Measure the states of a sampler in one unseen world, and what a planner makes of them."""
     world, trajectory = test.worlds[number], test.states[number]
-    seed = int(np.random.SeedSequence([spec.seed, number]).generate_state(1)[0])
-    how: dict[str, Any] = {"seed": seed, "screen": sampler.screen, "noise": sampler.noise}
+    drawn = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    how: dict[str, Any] = {"seed": drawn, "screen": sampler.screen, "noise": sampler.noise}
     pure = mixed_states(model, world, spec.n_states, learned=1.0, **how)
     steps = np.diff(trajectory[:, :2], axis=0)
     best = float(np.linalg.norm(steps, axis=1).sum())

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
 from aloof.bench.methods import OURS, check_overrides, resolve_methods
-from aloof.bench.specification import Count, Names, Share, Specification, known
+from aloof.bench.specification import (
+    Count,
+    Names,
+    Positive,
+    Settings,
+    Share,
+    Specification,
+    Weight,
+    known,
+)
 from aloof.bench.text.corpus import DIRECTIONS
-from aloof.text import DEFAULT_EMBEDDER, SentenceNetworks
+from aloof.bench.text.settings import TEXT_SETTINGS, TextSetting
+from aloof.networks.sequence import Conditioning, Summary
+from aloof.objectives import Reduction, Repulsion
+from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import Precision
-from aloof.vae import METHODS, Method, Objective, TrainingConfig
+from aloof.vae import METHODS
 
 __all__ = ["FEATURES", "TextSpecification"]
 
@@ -28,10 +41,16 @@ def _some(value: float) -> float:
 class TextSpecification(Specification):
     """Options of ``aloof bench text``.
 
+    A number of the recurrent VAE that is not given is the setting's; one that is given counts
+    in every setting.
+
     Attributes
     ----------
+    setting
+        Of the recurrent VAE: ``ours``, ``paper`` or both.
     features
-        What methods see: words (a recurrent VAE, as in the paper), embeddings, or both.
+        What methods see: words (a recurrent VAE, as in the paper), embeddings, or both. The
+        paper has no embeddings: there are none without the setting ``ours``.
     directions
         The sentiments that are normal, one after the other.
     gamma_l
@@ -41,21 +60,15 @@ class TextSpecification(Specification):
     methods
         Of the recurrent VAE, those that learn from labelled anomalies; the plain VAE is always
         there.
-    min_count
-        How often a word must be in the normal training rows to be known.
-    epochs, anomaly_epochs
-        On normal sentences alone, and then with labelled anomalies.
-    annealing_epochs, batch_size, anomaly_batch_size, learning_rate
-        Of the training.
-    word_dropout, encoder_dropout
-        Share of the words that the decoder, and the encoder, miss in training.
-    members
-        Networks of a run; its score is their mean.
-    hidden, latent_dim
-        Of the networks.
-    beta_kl, alpha, gamma, beta_cubo, margin
-        Of the objectives; `margin` is that of MML-VAE's softplus.
-    precision, compile
+    min_count, epochs, anomaly_epochs, annealing_epochs, batch_size, anomaly_batch_size
+        See `TextSetting`.
+    learning_rate, precision, word_dropout, encoder_dropout, members, hidden, latent_dim
+        See `TextSetting`.
+    summary, conditioning, beta_kl, alpha, gamma, beta_cubo, n_samples, repulsion, margin
+        See `TextSetting`.
+    reduction
+        See `TextSetting`.
+    compile
         See `TrainingConfig`.
     embedder
         What makes vectors of sentences.
@@ -68,6 +81,7 @@ class TextSpecification(Specification):
     """
 
     title: str = "Text: film reviews of the other sentiment"
+    setting: Settings = ("ours",)
     features: Annotated[Names, AfterValidator(known("kind of features", FEATURES))] = FEATURES
     directions: Annotated[Names, AfterValidator(known("direction", DIRECTIONS))] = DIRECTIONS
     gamma_l: Annotated[float, AfterValidator(_some)] = 0.01
@@ -77,24 +91,29 @@ class TextSpecification(Specification):
         "dp",
         "mml-dp",
     )
-    min_count: Count = 2
-    epochs: Count = 120
-    anomaly_epochs: Count = 5
-    annealing_epochs: Count = 20
-    word_dropout: Share = 0.5
-    encoder_dropout: Share = 0.4
-    members: Count = 1
-    batch_size: Count = 128
-    anomaly_batch_size: Count = 32
-    learning_rate: float = 3e-3
-    hidden: Count = 256
-    latent_dim: Count = 32
-    beta_kl: float = 0.05
-    alpha: float = 5.0
-    gamma: float = 1.0
-    beta_cubo: float = 0.05
-    margin: float = 12.0
-    precision: Precision = "float32"
+    min_count: Count | None = None
+    epochs: Count | None = None
+    anomaly_epochs: Count | None = None
+    annealing_epochs: Count | None = None
+    batch_size: Count | None = None
+    anomaly_batch_size: Count | None = None
+    learning_rate: Positive | None = None
+    precision: Precision | None = None
+    word_dropout: Share | None = None
+    encoder_dropout: Share | None = None
+    members: Count | None = None
+    hidden: Count | None = None
+    latent_dim: Count | None = None
+    summary: Summary | None = None
+    conditioning: Conditioning | None = None
+    beta_kl: Weight | None = None
+    alpha: Weight | None = None
+    gamma: Weight | None = None
+    beta_cubo: Weight | None = None
+    n_samples: Count | None = None
+    repulsion: Repulsion | None = None
+    margin: float | None = None
+    reduction: Reduction | None = None
     compile: bool = False
     embedder: str = DEFAULT_EMBEDDER
     components: Count = 32
@@ -108,6 +127,16 @@ class TextSpecification(Specification):
         "classifier",
     )
     parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_features(self) -> TextSpecification:
+        asked = "features" in self.model_fields_set and "embeddings" in self.features
+        if asked and "ours" not in self.setting:
+            raise ValueError(
+                "features cannot be embeddings with the setting 'paper' alone, which has none; "
+                "leave them out, or add the setting 'ours'."
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_parameters(self) -> TextSpecification:
@@ -126,40 +155,16 @@ class TextSpecification(Specification):
         """The methods of the recurrent VAE, the plain one first."""
         return ("vae", *(method for method in self.methods if method != "vae"))
 
-    @property
-    def config(self) -> TrainingConfig:
-        """The schedule of the recurrent VAE."""
-        return TrainingConfig(
-            max_epochs=self.epochs + self.anomaly_epochs,
-            warmup_epochs=self.epochs,
-            annealing_epochs=self.annealing_epochs,
-            batch_size=self.batch_size,
-            anomaly_batch_size=self.anomaly_batch_size,
-            learning_rate=self.learning_rate,
-            context_dropout=(self.encoder_dropout, self.word_dropout),
-            precision=self.precision,
-            compile=self.compile,
-        )
+    def numbers(self, setting: str) -> TextSetting:
+        """Return the numbers of a setting, with those that were given in their place."""
+        return replace(TEXT_SETTINGS[setting], **self._given)
+
+    def departures(self, setting: str) -> dict[str, Any]:
+        """Return the numbers that were given and are not the setting's own."""
+        own = TEXT_SETTINGS[setting]
+        return {name: v for name, v in self._given.items() if v != getattr(own, name)}
 
     @property
-    def networks(self) -> SentenceNetworks:
-        """Their sizes."""
-        return SentenceNetworks(self.hidden, self.latent_dim)
-
-    def objective(self, method: str) -> Objective:
-        """Return what a method minimises.
-
-        The plain VAE is DP-VAE with anomalies of no weight: it then has a share in the
-        training of normal sentences.
-        """
-        kind: Method = "dp" if method == "vae" else method  # type: ignore[assignment]
-        return Objective(
-            kind,
-            beta_kl=self.beta_kl,
-            alpha=self.alpha,
-            gamma=0.0 if method == "vae" else self.gamma,
-            beta_cubo=self.beta_cubo,
-            repulsion="softplus",
-            margin=self.margin,
-            likelihood="categorical",
-        )
+    def _given(self) -> dict[str, Any]:
+        found = {field.name: getattr(self, field.name) for field in fields(TextSetting)}
+        return {name: value for name, value in found.items() if value is not None}

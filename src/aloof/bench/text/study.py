@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,13 @@ from aloof.bench.text.embeddings import (
 )
 from aloof.bench.text.specification import TextSpecification
 from aloof.bench.text.tables import csv_lines, text_grid
-from aloof.bench.text.words import figures, train_words, word_runs, word_scores
+from aloof.bench.text.words import (
+    figures,
+    penalised,
+    train_words,
+    word_runs,
+    word_scores,
+)
 from aloof.exceptions import AloofWarning, StaleCheckpointError
 from aloof.training import discard_checkpoints
 from aloof.vae import METHODS
@@ -53,6 +59,8 @@ class TextCase:
         By name.
     gamma_l
         Share of labelled anomalies; 0 for methods that look at none.
+    setting
+        Whose numbers it has. There are embeddings in ours alone.
     """
 
     features: str
@@ -61,6 +69,7 @@ class TextCase:
     run: int
     method: str
     gamma_l: float
+    setting: str = "ours"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +83,7 @@ class TextStudy(Study[TextCase]):
     corpus
         The sentences.
     runs
-        By features, direction and number.
+        By features, setting, direction and number.
     cases
         In the order of the table.
     """
@@ -83,24 +92,25 @@ class TextStudy(Study[TextCase]):
 
     spec: TextSpecification
     corpus: Corpus
-    runs: dict[tuple[str, str, int], TextRun]
+    runs: dict[tuple[str, str, str, int], TextRun]
     cases: list[TextCase]
 
     def run_of(self, case: TextCase) -> TextRun:
         """Return the split of a case."""
-        return self.runs[case.features, case.direction, case.run]
+        return self.runs[case.features, case.setting, case.direction, case.run]
 
     def identity(self, case: TextCase) -> Identity:
         """Return the sentences, the rows, the configuration and the revision."""
         run = self.run_of(case)
         config: dict[str, Any]
         if case.features == "words":
+            numbers = self.spec.numbers(case.setting)
             config = {
-                "members": self.spec.members,
-                "min_count": self.spec.min_count,
-                "networks": self.spec.networks,
-                "objective": self.spec.objective(case.method),
-                "training": self.spec.config,
+                "members": numbers.members,
+                "min_count": numbers.min_count,
+                "networks": numbers.networks,
+                "objective": numbers.objective(case.method),
+                "training": numbers.config(compile=self.spec.compile),
             }
         else:
             own = detector(self.spec, case.method, run)
@@ -122,12 +132,15 @@ class TextStudy(Study[TextCase]):
         )
 
     def groups(self, cases: Sequence[TextCase], where: Where) -> Iterable[Group[TextCase]]:
-        """Return all words as one stack, our detectors a stack for each, and every peer."""
-        words = tuple(case for case in cases if case.features == "words")
-        if words:
-            yield Group(
-                "recurrent VAE", words, lambda: partial(self._words, words, where), here=True
-            )
+        """Return words as a stack for each setting, ours one for each method, every peer."""
+        for setting in self.spec.setting:
+            words = tuple(c for c in cases if (c.features, c.setting) == ("words", setting))
+            if words:
+
+                def work(words: tuple[TextCase, ...] = words) -> Work:
+                    return partial(self._words, words, where)
+
+                yield Group(f"recurrent VAE ({setting})", words, work, here=True)
         others = [case for case in cases if case.features != "words"]
         if not others:
             return
@@ -163,15 +176,19 @@ class TextStudy(Study[TextCase]):
 
     def _words(self, cases: Sequence[TextCase], where: Where, tell: Tell) -> Iterator[Outcome]:
         runs = [self.run_of(case) for case in cases]
-        checkpoint, started = where.folder / "words.ckpt", time.perf_counter()
+        setting = cases[0].setting
+        numbers = self.spec.numbers(setting)
+        objectives = [numbers.objective(case.method) for case in cases]
+        checkpoint, started = where.folder / f"words-{setting}.ckpt", time.perf_counter()
         train = partial(
             train_words,
-            self.spec,
-            [self.spec.objective(case.method) for case in cases],
+            numbers,
+            objectives,
             runs,
             [run.normal for run in runs],
             [run.anomaly for run in runs],
             device=where.device,
+            compile=self.spec.compile,
             checkpoint=checkpoint,
             on_epoch=epochs(tell),
         )
@@ -186,8 +203,17 @@ class TextStudy(Study[TextCase]):
         # All are scored before the first is told: a run that is killed meanwhile leaves all of
         # them to do, which is what the checkpoint belongs to.
         scores = [
-            word_scores(result, self.spec, case.method, run, run.split.test, where.device)
-            for case, run, result in zip(cases, runs, trained, strict=True)
+            word_scores(
+                result,
+                objective,
+                run,
+                run.split.test,
+                where.device,
+                penalty=penalised(setting, case.method),
+            )
+            for case, run, result, objective in zip(
+                cases, runs, trained, objectives, strict=True
+            )
         ]
         for own, run in zip(scores, runs, strict=True):
             yield {**figures(own, run.labels), "seconds_of_all": seconds}
@@ -206,26 +232,35 @@ class TextStudy(Study[TextCase]):
 
     def grids(self, records: Sequence[Record]) -> list[Grid]:
         """Return AUROC and average precision."""
-        return [text_grid(good(records), metric) for metric in ("auroc", "average_precision")]
+        departures = self.spec.departures("paper") if "paper" in self.spec.setting else {}
+        return [
+            text_grid(self._shown(records), metric, departures=departures)
+            for metric in ("auroc", "average_precision")
+        ]
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""
-        return csv_lines(good(records))
+        return csv_lines(self._shown(records))
 
     def summary(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each system and direction, over splits, and for both directions."""
-        by = ("features", "embedder", "method", "gamma_l", "direction")
-        both = [*good(records), *({**r, "direction": "both"} for r in good(records))]
+        by = ("features", "embedder", "setting", "method", "gamma_l", "direction")
+        shown = self._shown(records)
+        both = [*shown, *({**record, "direction": "both"} for record in shown)]
         return summary_lines(both, by, {"auroc": 100, "average_precision": 100})
+
+    def _shown(self, records: Sequence[Record]) -> list[Record]:
+        """Return those with figures, each with all fields of its case."""
+        return [{**record, **asdict(self.case_of(record))} for record in good(records)]
 
 
 def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
     """Make the splits and list the cases: words run by run, embeddings method by method."""
-    runs: dict[tuple[str, str, int], TextRun] = {}
+    runs: dict[tuple[str, str, str, int], TextRun] = {}
     cases: list[TextCase] = []
-    if "words" in spec.features:
-        for run in word_runs(spec, corpus):
-            runs["words", run.direction, run.number] = run
+    for setting in spec.setting if "words" in spec.features else ():
+        for run in word_runs(spec, setting, corpus):
+            runs["words", setting, run.direction, run.number] = run
             cases += [
                 TextCase(
                     "words",
@@ -234,13 +269,14 @@ def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
                     run.number,
                     method,
                     0.0 if method == "vae" else spec.gamma_l,
+                    setting,
                 )
                 for method in spec.word_methods
             ]
-    if "embeddings" in spec.features:
+    if "embeddings" in spec.features and "ours" in spec.setting:
         own = make_runs(corpus, spec.runs, gamma_l=spec.gamma_l)
         own = [run for run in own if run.direction in spec.directions]
-        runs |= {("embeddings", run.direction, run.number): run for run in own}
+        runs |= {("embeddings", "ours", run.direction, run.number): run for run in own}
         cases += [
             TextCase(
                 "embeddings",

@@ -7,6 +7,7 @@ anomalies. Every method begins from the same networks, so the long part is train
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,35 +18,38 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.text.corpus import DIRECTIONS, Corpus, TextRun, make_runs
+from aloof.bench.text.settings import TextSetting
 from aloof.bench.text.specification import TextSpecification
 from aloof.text import SentenceScores, score_sentences, train_sentences
 from aloof.training import ProgressCallback, Stream, derive, resolve_device
 from aloof.vae import FitResult, Objective, VAEProblem
 
-__all__ = ["figures", "train_words", "tune_words", "word_runs", "word_scores"]
+__all__ = ["figures", "penalised", "train_words", "tune_words", "word_runs", "word_scores"]
 
 _EVERY = 5  # every so many normal training rows, to measure how codes spread
 
 
-def word_runs(spec: TextSpecification, corpus: Corpus) -> list[TextRun]:
-    """Return the runs that are asked for, without words that none of them can know."""
+def word_runs(spec: TextSpecification, setting: str, corpus: Corpus) -> list[TextRun]:
+    """Return the runs of a setting, without words that none of them can know."""
+    min_count = spec.numbers(setting).min_count
     runs = make_runs(
-        corpus.with_frequent(spec.min_count),
+        corpus.with_frequent(min_count),
         spec.runs,
         gamma_l=spec.gamma_l,
-        min_count=spec.min_count,
+        min_count=min_count,
     )
     return [run for run in runs if run.direction in spec.directions]
 
 
 def train_words(
-    spec: TextSpecification,
+    numbers: TextSetting,
     objectives: Sequence[Objective],
     runs: Sequence[TextRun],
     normal: Sequence[NDArray[np.int64]],
     anomaly: Sequence[NDArray[np.int64]],
     *,
     device: torch.device,
+    compile: bool = False,
     checkpoint: Path | None = None,
     on_epoch: ProgressCallback | None = None,
 ) -> list[FitResult]:
@@ -55,12 +59,14 @@ def train_words(
 
     Parameters
     ----------
-    spec
-        How to train.
+    numbers
+        How to build and train them.
     objectives, runs, normal, anomaly
         One of each for each result: what is minimised, and which rows of which run.
     device, checkpoint, on_epoch
         As in `aloof.vae.train`.
+    compile
+        As in `TrainingConfig`.
     """
     if not runs:
         return []
@@ -73,7 +79,7 @@ def train_words(
             anomaly=first[id(run)] + own_anomaly,
             seeds=[
                 derive(2 * run.number + DIRECTIONS.index(run.direction), Stream.MEMBER, k)
-                for k in range(spec.members)
+                for k in range(numbers.members)
             ],
             objective=objective,
         )
@@ -85,8 +91,8 @@ def train_words(
         np.concatenate([run.tokens for run in distinct]),
         runs[0].corpus.vectors,
         problems,
-        spec.config,
-        networks=spec.networks,
+        numbers.config(compile=compile),
+        networks=numbers.networks,
         device=device,
         checkpoint=checkpoint,
         on_epoch=on_epoch,
@@ -95,20 +101,29 @@ def train_words(
 
 def word_scores(
     result: FitResult,
-    spec: TextSpecification,
-    method: str,
+    objective: Objective,
     run: TextRun,
     rows: NDArray[np.int64],
     device: torch.device,
+    *,
+    penalty: bool,
 ) -> SentenceScores:
-    """Return the scores of rows, and the parts they are made of."""
+    """Return the scores of rows, and the parts they are made of.
+
+    `penalty` is whether a code is charged for lying towards the anomalies' prior.
+    """
     return score_sentences(
         result.ensemble,
-        spec.objective(method),
+        objective,
         run.tokens[rows],
         device=device,
-        normal=run.tokens[run.normal[::_EVERY]] if method != "vae" else None,
+        normal=run.tokens[run.normal[::_EVERY]] if penalty else None,
     )
+
+
+def penalised(setting: str, method: str) -> bool:
+    """Return whether a score has the direction penalty: ours has it, the paper's has not."""
+    return setting == "ours" and method != "vae"
 
 
 def figures(scores: SentenceScores, labels: NDArray[np.bool_]) -> dict[str, float]:
@@ -131,7 +146,7 @@ def tune_words(
     device: str = "auto",
     on_epoch: ProgressCallback | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield figures of settings on rows held out of the training rows, method by method.
+    """Yield figures of choices on rows held out of the training rows, method by method.
 
     No row of a test is looked at: a tenth of the normal training rows and half of the
     labelled anomalies are held out, and the rest is trained on.
@@ -141,30 +156,33 @@ def tune_words(
     grid
         Values to try of numbers of the objectives (`alpha`, `gamma`, ...), by name.
     spec
-        The other options.
+        The other options; its first setting is the one that is tuned.
     corpus
         The sentences.
     device, on_epoch
         As in `aloof.vae.train`.
     """
-    settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    choices = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     # Of all numbers, only the weight of the divergence means something to the plain VAE.
-    plain = list({setting.get("beta_kl"): setting for setting in settings}.values())
-    runs = word_runs(spec, corpus)
+    plain = list({choice.get("beta_kl"): choice for choice in choices}.values())
+    setting = spec.setting[0]
+    runs = word_runs(spec, setting, corpus)
+    numbers = spec.numbers(setting)
     cases = [
-        (run, method, spec.model_copy(update=setting))
+        (run, method, replace(numbers, **choice))
         for method in spec.word_methods
-        for setting in (settings if method != "vae" else plain)
+        for choice in (choices if method != "vae" else plain)
         for run in runs
     ]
     where = resolve_device(device)
     trained = train_words(
-        spec,
+        numbers,
         [chosen.objective(method) for _, method, chosen in cases],
         [run for run, _, _ in cases],
         [_kept(run.normal, 10) for run, _, _ in cases],
         [_kept(run.anomaly, 2) for run, _, _ in cases],
         device=where,
+        compile=spec.compile,
         on_epoch=on_epoch,
     )
     for (run, method, chosen), result in zip(cases, trained, strict=True):
@@ -176,7 +194,17 @@ def tune_words(
             **{name: getattr(chosen, name) for name in grid},
             "direction": run.direction,
             "run": run.number,
-            **figures(word_scores(result, chosen, method, run, rows, where), labels),
+            **figures(
+                word_scores(
+                    result,
+                    chosen.objective(method),
+                    run,
+                    rows,
+                    where,
+                    penalty=penalised(setting, method),
+                ),
+                labels,
+            ),
         }
 
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
+
+from aloof.cli.group import Gathered
 
 __all__ = ["bench"]
 
 
-class _Experiments(TyperGroup):
-    """Commands whose modules have their names: other commands need not wait for them."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, in the order of the paper."""
-        return ["odds", "figure1", "images", "planning", "text"]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command; None: there is none of this name."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        one = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        one.command(cmd_name)(getattr(import_module(f"aloof.cli.bench.{cmd_name}"), cmd_name))
-        return typer.main.get_command(one)
+class _Experiments(Gathered):
+    modules = {  # noqa: RUF012 - in the order of the paper
+        name: f"aloof.cli.bench.{name}"
+        for name in ("odds", "figure1", "images", "planning", "text")
+    }
 
 
 bench = typer.Typer(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from aloof.bench.figure1 import latent_spaces
-from aloof.bench.odds.settings import SETTINGS
+from aloof.bench.specification import SETTINGS, Setting, known
+from aloof.bench.splits import SCALINGS, Scaling
 from aloof.bench.workers import Event
 from aloof.cli.bench.command import Device
 from aloof.cli.bench.progress import running
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
 from aloof.report import latent_map, save_figure
-from aloof.suggestion import did_you_mean
 from aloof.training import EpochReport
 
 __all__ = ["figure1"]
@@ -26,24 +26,39 @@ def figure1(
     out: Annotated[Path, typer.Option(help="Folder for the picture.", file_okay=False)] = Path(
         "results/figure1"
     ),
-    setting: Annotated[str, typer.Option(help="default or paper.")] = "paper",
+    dataset: Annotated[
+        str, typer.Option(help="Name of an ODDS data set; the paper shows thyroid.")
+    ] = "thyroid",
+    setting: Annotated[str, typer.Option(help="Whose numbers: ours or paper.")] = "paper",
+    scaling: Annotated[
+        str, typer.Option(help="Of the columns: standard or unit, see aloof bench odds.")
+    ] = "standard",
     seed: Annotated[int, typer.Option(min=0, help="Of the split and the networks.")] = 0,
     device: Device = "auto",
 ) -> None:
-    """Draw the paper's first figure: latent spaces of a VAE and of DP-VAE on thyroid.
+    """Draw the paper's first figure: latent spaces of a VAE and of DP-VAE.
 
     Shows test rows, which neither has seen, mapped with t-SNE. Writes figure1.png and how it
     was made, figure1.json.
     """
-    if setting not in SETTINGS:
-        hint = did_you_mean(setting, SETTINGS)
-        raise ExperimentError(f"There is no setting {setting!r}{hint}")
+    try:
+        known("setting", SETTINGS)(setting)
+        known("scaling", SCALINGS)(scaling)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error
     with running() as report:
 
         def on_epoch(epoch: EpochReport) -> None:
-            report(Event("step", "thyroid", 1, epoch.epoch, epoch.max_epochs))
+            report(Event("step", dataset, 1, epoch.epoch, epoch.max_epochs))
 
-        spaces = latent_spaces(setting=setting, seed=seed, device=device, on_epoch=on_epoch)
+        spaces = latent_spaces(
+            dataset,
+            setting=cast(Setting, setting),
+            scaling=cast(Scaling, scaling),
+            seed=seed,
+            device=device,
+            on_epoch=on_epoch,
+        )
     try:
         out.mkdir(parents=True, exist_ok=True)
         save_figure(latent_map(spaces.codes, spaces.y_test, seed=seed), out / "figure1.png")

@@ -39,9 +39,17 @@ def images(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names with commas between: vae, mml, dp, mml-dp, cae, deep-svdd, deep-sad, "
-            "deep-sad-ill, classifier, ss-dgm, oc-svm, iforest, kde, ssad, and the last four "
-            "with -hybrid. Default: vae,mml,dp."
+            help="Names with commas between: vae, mml, dp, mml-dp; deep peers (cae, deep-svdd, "
+            "deep-sad, deep-sad-ill, classifier, ss-dgm, dsebm, ...); oc-svm, iforest, kde, "
+            "ssad, and these with -hybrid; oc-svm and ssad, hybrids too, with -unfair. "
+            "Default: vae,mml,dp."
+        ),
+    ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            help="ours, paper or both with a comma between: whose numbers and networks. "
+            "Default: ours."
         ),
     ] = None,
     problems: Annotated[
@@ -50,7 +58,7 @@ def images(
     ] = None,
     members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Of our methods. Default: what suits the image set.")
+        int | None, typer.Option(help="Of our methods. Default: those of the setting.")
     ] = None,
     baseline_epochs: Annotated[
         int | None, typer.Option(help="Of deep baselines. Default: 150, twice.")
@@ -81,6 +89,7 @@ def images(
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),
         "methods": names("methods", methods),
+        "setting": names("setting", setting),
         "problems": problems,
         "members": members,
         "max_epochs": epochs,

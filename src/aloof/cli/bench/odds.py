@@ -39,8 +39,16 @@ def odds(
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Of our methods: default (one configuration for all data), paper (its "
-            "hyper-parameters for each data set), or both with a comma. Default: default."
+            help="Whose numbers our methods and deep peers run with: ours (one configuration "
+            "for all data), paper (what the authors of each published for a data set), or both "
+            "with a comma. Default: ours."
+        ),
+    ] = None,
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the columns: standard (mean 0, variance 1), unit (from there to [0, 1]), "
+            "or both with a comma. Default: standard."
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="How many splits. Default: 10.")] = None,
@@ -63,7 +71,8 @@ def odds(
 
     Every method sees the same rows: a random 60:40 split for each seed, with a share gamma-l
     of labelled anomalies among the training rows. All seeds of our methods on one data set
-    train as one run with one warm-up; other systems run one by one.
+    train as one run with one warm-up, those of a deep peer as one stack; other systems run one
+    by one.
 
     Writes records.jsonl, splits.json, table.md, table.csv, plot.png and manifest.json. Stop
     it whenever you like: the same command continues, and runs again only what failed or what
@@ -72,11 +81,15 @@ def odds(
     Try first: **aloof bench odds --datasets cardio --methods vae,dp --seeds 2**
 
     The paper's main table: **aloof bench odds --experiment experiments/odds-main.toml**
+
+    Our methods with the paper's networks and numbers: **aloof bench odds --experiment
+    experiments/odds-paper.toml**
     """
     given = {
         "datasets": names("datasets", datasets),
         "methods": names("methods", methods),
-        "settings": names("setting", setting),
+        "setting": names("setting", setting),
+        "scaling": names("scaling", scaling),
         "seeds": seeds,
         "gamma_l": numbers("gamma-l", gamma_l),
         "gamma_p": numbers("gamma-p", gamma_p),

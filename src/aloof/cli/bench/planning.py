@@ -32,7 +32,18 @@ def planning(
     methods: Annotated[
         str | None, typer.Option(help="Names with commas between. Default: vae,dp,mml.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Of the training. Default: 200.")] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose networks and numbers: ours, paper, or both with a comma. Default: ours."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Networks of each method. Default: 1.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Of the training. Default: 6 (ours), 40 (paper).")
+    ] = None,
     experiment: Experiment = None,
     device: Device = "auto",
     jobs: Jobs = 2,
@@ -46,23 +57,27 @@ def planning(
     the robot's states with each method, points on walls being the anomalies, and measures
     collisions, coverage of the optimal path, and a planner's success, cost and time.
 
-    Writes figure.png (VAE left, DP-VAE right), curves.png, table.md, table.csv, summary.csv
-    (means), records.jsonl and models/. Stop it whenever you like: the same command continues.
+    Writes states-ours.png or states-paper.png (VAE left, DP-VAE right), curves.png, table.md,
+    table.csv, summary.csv (means), records.jsonl and models/. Stop it whenever you like: the
+    same command continues.
 
-    Try first, a quarter of an hour on a CPU: **aloof bench planning --experiment
-    experiments/planning-small.toml**
+    Our setting takes a quarter of an hour for each seed on a CPU, the setting paper is for a
+    GPU. Try first: **aloof bench planning --train 300 --worlds 20**
     """
     given = {
         "n_worlds": worlds,
         "n_train": train,
         "methods": names("methods", methods),
+        "setting": names("setting", setting),
+        "seeds": seeds,
         "max_epochs": epochs,
     }
+    spec = specified(PlanningSpecification, experiment, given)
     with naming(experiment):
-        study = make_planning(specified(PlanningSpecification, experiment, given))
+        study = make_planning(spec)
         carry_out(
             study,
-            out or Path("results/planning"),
+            out or Path("results") / (spec.name or "planning"),
             device=device,
             jobs=jobs,
             tables_only=tables_only,

@@ -37,11 +37,23 @@ def text(
         str | None,
         typer.Option(help="Of the recurrent VAE, with commas between. Default: mml,dp,mml-dp."),
     ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose network and numbers the recurrent VAE has: ours, paper, or both with a "
+            "comma. Default: ours."
+        ),
+    ] = None,
     runs: Annotated[int | None, typer.Option(help="Splits. Default: 5.")] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="On normal sentences, before anomalies join.")
+        int | None,
+        typer.Option(
+            help="On normal sentences, before anomalies join. Default: 10 (ours), 480 (paper)."
+        ),
     ] = None,
-    members: Annotated[int | None, typer.Option(help="Networks of a recurrent VAE.")] = None,
+    members: Annotated[
+        int | None, typer.Option(help="Networks of a recurrent VAE. Default: 1.")
+    ] = None,
     embedder: Annotated[
         str | None,
         typer.Option(help="A sentence-transformers model; see aloof fit --help."),
@@ -73,12 +85,13 @@ def text(
     detectors for tables learn from sentence embeddings, on the same splits.
 
     Writes table.md, table.csv, summary.csv (means), records.jsonl, and what was prepared. Stop
-    it whenever you like: the same command continues. Meant for a GPU; try first: **aloof bench
-    text --experiment experiments/text-small.toml**
+    it whenever you like: the same command continues. The setting paper is meant for a GPU; try
+    first: **aloof bench text --experiment experiments/text-small.toml**
     """
     given = {
         "features": names("features", features),
         "methods": names("methods", methods),
+        "setting": names("setting", setting),
         "runs": runs,
         "epochs": epochs,
         "members": members,
@@ -89,7 +102,7 @@ def text(
         study = make_text(spec, _corpus(reviews, vectors))
     carry_out(
         study,
-        out or Path("results/text"),
+        out or Path("results") / (spec.name or "text"),
         device=device,
         jobs=jobs,
         tables_only=tables_only,

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import aloof
-from aloof.exceptions import AloofWarning, DriftWarning, ModelError, TableError
+from aloof.exceptions import AloofWarning, DriftWarning, TableError
 from aloof.models.table import TableModel, fit
 from aloof.models.table import streaming as module
-from aloof.models.table.drift import NumberProfile, RowSample, flagged_drift
+from aloof.models.table.drift import NumberProfile, Profile, RowSample, flagged_drift
 
 START = dt.datetime(2025, 1, 1)
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
@@ -32,7 +33,7 @@ def rows(n: int, seed: int, *, days: int = 0) -> pa.Table:
             "fee": np.where(rng.random(n) < 0.9, 0, rng.lognormal(1, 0.5, n)),
             "age": pa.array(rng.integers(18, 90, n), mask=rng.random(n) < 0.1),
             "city": rng.choice(["Oslo", "Bern", "Rome"], n, p=[0.6, 0.3, 0.1]),
-            "shop": [f"s{k}" for k in rng.zipf(1.6, n) % 5000],
+            "shop": [f"s{k}" for k in rng.zipf(1.6, n) % 40],
             "currency": ["EUR"] * n,
             "time": [START + dt.timedelta(days=days + int(d), hours=float(h)) for d, h in at],
         }
@@ -79,20 +80,23 @@ def test_shifts_by_chance_are_told_apart_from_gross_ones(model: TableModel) -> N
     """Other random columns: each model has splits of its own data as fresh files."""
     rng = np.random.default_rng(5)
     warned = 0
-    for seed in range(8):
+    for _ in range(8):
         whole = pa.table(
             {
                 "gamma": rng.gamma(0.3, 5, 900),
                 "few": rng.integers(0, 4, 900),
                 "normal": rng.normal(size=900),
                 "letters": rng.choice(list("abcdefghijklmnop"), 900),
+                "codes": [f"c{k}" for k in rng.zipf(1.4, 900)],
             }
         )
         order = rng.permutation(900)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AloofWarning)
             tiny = {"members": 1, "max_epochs": 1, "hidden": (4,), "latent_dim": 2}
-            model = fit(whole.take(order[:400]), method="vae", seed=seed, **tiny)
+            model = fit(
+                whole.take(order[:400]), method="vae", kinds={"codes": "category"}, **tiny
+            )
         for part in (order[400:450], order[450:600], order[600:]):
             warned += bool(model.drift(whole.take(part)))
     assert warned <= 1  # of 24
@@ -118,9 +122,13 @@ GROSS = {
     "a longer tail": (
         put("amount", np.where(np.arange(1000) % 5 == 0, 1e6, numbers("amount"))),
         "values",
-        r"`amount`: 20\S% of the values are above [\d,.]+, the largest one learned",
+        r"`amount`: 20 % of the values are above [\d,.]+, the largest one learned",
     ),
-    "more zeros": (put("fee", np.zeros(1000)), "values", r"`fee`: 100\S% of the values are 0"),
+    "fewer zeros": (
+        put("fee", np.random.default_rng(3).lognormal(1, 0.5, 1000)),
+        "values",
+        r"`fee`: 0 % of the values are 0; in training, 9\d.* % were",
+    ),
     "all missing": (
         put("age", [None] * 1000),
         "missing",
@@ -129,25 +137,27 @@ GROSS = {
     "some missing for the first time": (
         put("amount", pa.array(numbers("amount"), mask=np.arange(1000) % 10 == 0)),
         "missing",
-        r"`amount`: 10\S% of the values are missing; in training, none was",
+        r"`amount`: 10 % of the values are missing; in training, none was",
     ),
     "new categories": (
         put("city", np.where(np.arange(1000) % 20 == 0, "Graz", "Oslo")),
         "new values",
-        r"`city`: [45]\S*% of the values were never seen in training: 'Graz'",
+        r"`city`: [45].* % of the values were never seen in training: 'Graz'",
     ),
     "other shares": (
         put("city", np.where(np.arange(1000) % 10 == 0, "Oslo", "Bern")),
         "shares",
-        r"`city`: 'Bern' in (89|90)\S*% of the values; in training, in (29|3\d)",
+        r"`city`: 'Bern' in (89|90).* % of the values; in training, in (29|3\d)",
     ),
     "no longer constant": (
         put("currency", np.where(np.arange(1000) % 10 == 0, "USD", "EUR")),
         "new values",
-        r"`currency`: another value in \S+% of the rows, such as 'USD'; in training it",
+        r"`currency`: another value in .* % of the rows, such as 'USD'; in training it",
     ),
     "another dialect": (
-        put("amount", [f"{x:.2f}" + (" or so" if x > 12 else "") for x in numbers("amount")]),
+        put(
+            "amount", [f"{x:.2f}" + " or so" * (i % 2) for i, x in enumerate(numbers("amount"))]
+        ),
         "unreadable",
         r"`amount`: .* of the values cannot be read, such as '[\d.]+ or so'",
     ),
@@ -242,16 +252,14 @@ def test_more_flagged_than_the_threshold_explains() -> None:
         return [each.words for each in flagged_drift(n, k, rate, **given)]
 
     assert words(8000, 1200, 0.01)[0].startswith("1,200 of 8,000 rows are flagged (15")
-    assert "aims at 1\u00a0% of normal rows" in words(8000, 1200, 0.01)[0]
+    assert "aims at 1 % of normal rows" in words(8000, 1200, 0.01)[0]
     assert words(8000, 400, 0.01) == []  # some anomalies may be real
     assert words(8000, 1200, 0.01, anomalies=0.1) == []  # as in training
     assert words(10, 2, 0.01) == []  # chance
     assert words(8000, 1200, None) == []
     assert words(8000, 1200, 0.0, together=True) == []
     assert words(8000, 4000, 0.0, together=True)[0].startswith("4,000 of 8,000")
-    assert words(8000, 3, 0.01)[0].startswith(
-        "only 3 of 8,000 rows are flagged, where about 80"
-    )
+    assert words(8000, 3, 0.01)[0].startswith("only 3 of 8,000 rows are flagged")
     assert words(100, 0, 0.01) == []
 
 
@@ -328,16 +336,17 @@ def test_a_profile_is_kept_and_read_strictly(model: TableModel, tmp_path: Path) 
     assert loaded.profile == model.profile
     table = put("amount", 100 * numbers("amount"))
     assert loaded.drift(table) == model.drift(table)
-    path = tmp_path / "model" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    broken = json.loads(path.read_text())
-    broken["table"]["profile"]["numbers"]["amount"]["quantiles"].reverse()
-    path.write_text(json.dumps(broken))
-    with pytest.raises(ModelError, match="must be in order"):
-        TableModel.load(tmp_path / "model")
-    del manifest["table"]["profile"]  # as older models are
-    path.write_text(json.dumps(manifest))
-    older = TableModel.load(tmp_path / "model")
-    assert older.profile is None
+    assert model.profile is not None
+    state = json.loads(json.dumps(model.profile.state()))
+    assert Profile.from_state(state) == model.profile
+    state["numbers"]["amount"]["quantiles"].reverse()
+    with pytest.raises(ValueError, match="must be in order"):
+        Profile.from_state(state)
+    with pytest.raises(ValueError, match="n_rows"):
+        Profile.from_state({"n_rows": 0})
+
+
+def test_older_models_have_no_profile(model: TableModel) -> None:
+    older = replace(model, profile=None)
     assert [each.what for each in older.drift(put("age", [None] * 1000))] == ["missing"]
-    assert older.drift(table) == ()
+    assert older.drift(put("amount", 100 * numbers("amount"))) == ()

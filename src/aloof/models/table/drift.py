@@ -57,7 +57,7 @@ _FEWEST = 10
 _SHIFT, _OUTSIDE, _MISSING, _MISSING_FIRST, _UNREAD, _UNSEEN = 0.25, 0.1, 0.1, 0.03, 0.01, 0.01
 # Another unit: times this factor, or divided by it, the values are those of training.
 _FACTORS = (10, 100, 1000, 10_000, 1_000_000, 60, 3600, 24, 12, 2.20462, 3.28084, 1.60934, 2.54)
-_SAME = 0.15
+_SAME, _SAME_OF_FEW = 0.15, 1.4
 
 _DAY = 86_400.0
 # Times so much later than in training are as usual, if the training period is not longer.
@@ -301,11 +301,11 @@ def flagged_drift(
     needed = log(1 / _CHANCE)
     if share > most and n_rows * _divergence(share, most) > needed:
         aim = (
-            "" if together else f", where the threshold aims at {percent(rate)} of normal rows"
+            "" if together else f", where the threshold aims at {_percent(rate)} of normal rows"
         )
         words = (
-            f"{n_flagged:,} of {count(n_rows, 'row')} are flagged ({percent(share)}){aim}: the "
-            "rows are not like those of the training"
+            f"{n_flagged:,} of {count(n_rows, 'row')} are flagged ({_percent(share)}){aim}: "
+            "the rows are not like those of the training"
         )
         return [Drift(None, "flagged", words)]
     if not together and rate * n_rows >= 50 and share < rate / _FEWER:
@@ -404,7 +404,7 @@ class _Look:
         if share < _UNREAD or not self._judge.is_real(share, learned, self._n_given):
             return []
         words = (
-            f"{percent(share)} of the values cannot be read, such as "
+            f"{_percent(share)} of the values cannot be read, such as "
             f"{short(self._example)!r}: written in another way?"
         )
         return [self._say("unreadable", words)]
@@ -415,10 +415,10 @@ class _Look:
         large = now - learned >= _MISSING or learned - now >= _SHIFT
         if not (first or large) or not self._judge.is_real(now, learned, self._n):
             return []
-        then = f"{percent(learned)} were" if learned else "none was"
+        then = f"{_percent(learned)} were" if learned else "none was"
         return [
             self._say(
-                "missing", f"{percent(now)} of the values are missing; in training, {then}"
+                "missing", f"{_percent(now)} of the values are missing; in training, {then}"
             )
         ]
 
@@ -453,8 +453,8 @@ class _Look:
         if abs(zeros - learned.zero_share) > _SHIFT and self._judge.is_real(
             zeros, learned.zero_share, len(values)
         ):
-            were = percent(learned.zero_share)
-            words = f"{percent(zeros)} of the values are 0; in training, {were} were"
+            were = _percent(learned.zero_share)
+            words = f"{_percent(zeros)} of the values are 0; in training, {were} were"
             return [self._say("values", words)]
         smallest, largest = learned.quantiles[0], learned.quantiles[-1]
         for outside, word, end in (
@@ -464,7 +464,7 @@ class _Look:
             if outside > _OUTSIDE and self._judge.is_real(outside, 0.0, len(others)):
                 extreme = "largest" if word == "above" else "smallest"
                 words = (
-                    f"{percent(outside)} of the values are {word} {number_words(end, 4)}, the "
+                    f"{_percent(outside)} of the values are {word} {number_words(end, 4)}, the "
                     f"{extreme} one learned"
                 )
                 return [self._say("values", words)]
@@ -481,8 +481,10 @@ class _Look:
             first = sorted(new, key=lambda value: (-new[value], value))
             shown = ", ".join(repr(short(value)) for value in first[:3])
             more = f" and {len(first) - 3:,} more" if len(first) > 3 else ""
-            words = f"{percent(share)} of the values were never seen in training: {shown}{more}"
-            return [self._say("new values", words)]
+            words = (
+                f"{_percent(share)} of the values were never seen in training: {shown}{more}"
+            )
+            return [self._say("new values", words + more)]
         there = 1 - column.missing_share
         learned = np.array([*column.shares, column.rare_share]) / there
         now = np.array([counts.get(value, 0) / n for value in column.categories])
@@ -494,8 +496,8 @@ class _Look:
                 repr(short(column.categories[at])) if at < len(column.categories) else "others"
             )
             words = (
-                f"{what} in {percent(now[at])} of the values; in training, in "
-                f"{percent(learned[at])}"
+                f"{what} in {_percent(now[at])} of the values; in training, in "
+                f"{_percent(learned[at])}"
             )
             return [self._say("shares", words)]
         return []
@@ -510,7 +512,7 @@ class _Look:
             return []
         example = short(str(self._there[~same][0]))
         words = (
-            f"another value in {percent(share)} of the rows, such as {example!r}; in training "
+            f"another value in {_percent(share)} of the rows, such as {example!r}; in training "
             f"it always was {short(column.value)!r}"
         )
         return [self._say("new values", words)]
@@ -540,16 +542,19 @@ def _drawn(n: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 
 def _factor(learned: NumberProfile, values: NDArray[np.float64]) -> str:
     """Say by which factor all values differ, if there is one."""
+    ways = {": the sign is the other one": -values}
     for factor in _FACTORS:
-        for scaled, words in (
-            (values / factor, f", about {factor:,.4g} times as much"),
-            (values * factor, f", about 1/{factor:,.4g} of it"),
-        ):
-            if learned.distance(scaled) < _SAME:
-                return f"{words}: another unit or decimal sign?"
-    if learned.distance(-values) < _SAME:
-        return ": the sign is the other one"
-    return ""
+        size = f"{factor:,.4g}"
+        ways[f", about {size} times as much: another unit or decimal sign?"] = values / factor
+        ways[f", about 1/{size} of it: another unit or decimal sign?"] = values * factor
+    far = {words: learned.distance(scaled) for words, scaled in ways.items()}
+    nearest = min(far, key=far.__getitem__)
+    return nearest if far[nearest] < max(_SAME, _SAME_OF_FEW / sqrt(len(values))) else ""
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with a plain space as terminals like it."""
+    return percent(share).replace("\u00a0", " ")
 
 
 def _together(n: int, m: int) -> float:

@@ -66,9 +66,9 @@ def explain(
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))
         return
-    one, of = fitted.things.removesuffix("s"), f"of {found.n_rows:,} {fitted.things}"
+    of = f"of {count(found.n_rows, fitted.things.removesuffix('s'))}"
     if ids or rows:
-        typer.echo(f"{count(len(found.rows), one)} {of}:")
+        typer.echo(f"{len(found.rows):,} {of}:")
     elif len(found.rows) == 1:
         typer.echo(f"The most anomalous {of}:")
     else:

@@ -217,6 +217,10 @@ def test_a_column_that_is_gone(model: TableModel) -> None:
     with pytest.raises(TableError, match=r"no column 'city'.*--missing-columns fill") as error:
         model.score(table.drop_columns("city"))
     assert "did you mean" not in str(error.value)  # nothing is like it
+    account = table.rename_columns(["key", "account", *table.column_names[2:]])
+    with pytest.raises(TableError, match="no column 'amount'") as error:
+        model.score(account)
+    assert "did you mean" not in str(error.value)
     renamed = table.rename_columns([n.replace("city", "City ") for n in table.column_names])
     with pytest.raises(TableError, match="did you mean 'City '"):
         model.score(renamed)

@@ -387,7 +387,7 @@ class TableEncoder:
             more = f" and {count(len(missing) - 1, 'other')}" if len(missing) > 1 else ""
             raise TableError(
                 f"The table has no column {first!r}{more}, which the model was trained on"
-                f"{closest(first, extra)}. It has: {_some(given)}. To go on "
+                f"{closest(first, extra, typed=False)}. It has: {_some(given)}. To go on "
                 "without: missing_columns='fill' (--missing-columns fill)."
             )
         if extra:

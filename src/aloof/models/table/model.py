@@ -370,8 +370,9 @@ class TableModel(Model):
             return 0.0
         if decision.calibration is None:
             return self.threshold.rate
-        passed = int((decision.calibration > decision.least).sum())
-        return max(1, passed) / (len(decision.calibration) + 1)
+        n = len(decision.calibration)
+        passed = int((decision.calibration > decision.least).sum()) / n
+        return max(self.threshold.rate or passed, 1 / (n + 1))
 
     def _accepting(self, missing_columns: MissingColumns) -> TableModel:
         """Return the model that fills the columns that a table lacks, if it should."""

@@ -114,7 +114,7 @@ def score_file(
     if resume and (target is None or fingerprint is None):
         raise TableError(
             "A run that reads standard input or writes standard output cannot be continued. "
-            "Name files, or leave resume out."
+            "Name files, or leave resume (--resume) out."
         )
     run.check()
     if target is not None and fingerprint is not None:
@@ -267,7 +267,7 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
         return PartsError(str(error))
     return PartsError(
         f"{error} The scores of {parts.n_rows:,} rows are kept in {parts.folder}; continue "
-        "with resume."
+        "with resume=True (--resume)."
     )
 
 

@@ -105,6 +105,7 @@ def test_only_what_is_flagged_sorted_with_all_columns(home: Path, model: TableMo
     )
     assert isinstance(frame, pd.DataFrame)
     assert frame["key"].tolist() == worst["key"].to_pylist()
+    assert [f"r{place}" for place in frame.index] == frame["key"].tolist()
     assert list(frame) == ["key", "note", "anomaly_score", "p_value", "is_anomaly"]
 
 

@@ -272,12 +272,16 @@ class TableModel(Model):
         The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
         calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
         """
+        from aloof.models.table.scores import chosen_places
+
         table = self._table(data)
         names = table.column_names if keep_all else keep
         model = self._accepting(missing_columns)
-        rows, _ = model._scored_table(table, reasons, names, top, flagged_only, sort)
+        rows, _ = model._scored_table(table, reasons, names, top)
+        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
+        rows = rows.take(pa.array(places))
         flavour = table if isinstance(data, str | os.PathLike | Source) else data
-        return like(flavour, {name: rows[name] for name in rows.column_names})
+        return like(flavour, {name: rows[name] for name in rows.column_names}, places)
 
     def _scored_table(
         self,
@@ -285,11 +289,9 @@ class TableModel(Model):
         reasons: int,
         keep: Sequence[str],
         top: int | None,
-        flagged_only: bool,
-        sort: bool,
     ) -> tuple[pa.Table, ScoredFile]:
-        """Return the rows that `score` does, and what there is to say about all."""
-        from aloof.models.table.scores import PartScores, chosen_rows
+        """Return all rows with their scores, and what there is to say about all."""
+        from aloof.models.table.scores import PartScores
 
         own = () if self.id is None else (self.id,)
         parts = PartScores(self, tuple(dict.fromkeys([*own, *keep])), reasons, top)
@@ -305,7 +307,7 @@ class TableModel(Model):
             decided = n_flagged if top is None else None
             drift = self.drift_in(sample, table.column_names, decided, _issue)
         done = ScoredFile(table.num_rows, n_flagged, drift=drift, remark=verdict.why_none)
-        return chosen_rows(rows, flagged_only=flagged_only, sort=sort), done
+        return rows, done
 
     def drift(self, data: Any) -> tuple[Drift, ...]:
         """Return in which ways rows do not look like those that were learned from.
@@ -401,6 +403,7 @@ class TableModel(Model):
         progress: Progress | None = None,
     ) -> ScoredFile:
         """Score rows into a file, whatever their number; see `streaming.score_file`."""
+        from aloof.models.table.scores import chosen_places
         from aloof.models.table.streaming import score_file
 
         source, model = self.read(data), self._accepting(missing_columns)
@@ -422,8 +425,9 @@ class TableModel(Model):
         if resume:
             raise TableError("A frame in memory is scored at once: leave resume out.")
         names = source.column_names if keep_all else keep
-        rows, done = model._scored_table(source, reasons, names, top, flagged_only, sort)
-        write_table(out, rows, force=force)
+        rows, done = model._scored_table(source, reasons, names, top)
+        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
+        write_table(out, rows.take(pa.array(places)), force=force)
         return done
 
     def most_anomalous(

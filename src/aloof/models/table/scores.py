@@ -20,7 +20,7 @@ from aloof.models.table.drift import RowSample
 from aloof.models.table.labelling import check_column
 from aloof.models.table.model import TableModel
 
-__all__ = ["PartScores", "Verdict", "chosen_rows"]
+__all__ = ["PartScores", "Verdict", "chosen_places"]
 
 _SCORE, _P, _FLAG = "anomaly_score", "p_value", "is_anomaly"
 
@@ -218,13 +218,16 @@ class PartScores:
         return np.sort(np.argsort(-scores, kind="stable")[: self.top])
 
 
-def chosen_rows(rows: pa.Table, *, flagged_only: bool = False, sort: bool = False) -> pa.Table:
-    """Return scored rows: those that are flagged, or the highest first, equal ones as given."""
+def chosen_places(
+    rows: pa.Table, *, flagged_only: bool = False, sort: bool = False
+) -> NDArray[np.intp]:
+    """Return which scored rows to show: the flagged, the highest first, or all as they are."""
+    places = np.arange(rows.num_rows)
     if flagged_only:
-        rows = rows.filter(rows[_FLAG])
+        places = np.flatnonzero(rows[_FLAG].to_numpy())
     if sort:
-        rows = rows.take(pa.array(np.argsort(-_array(rows[_SCORE]), kind="stable")))
-    return rows
+        places = places[np.argsort(-_array(rows[_SCORE])[places], kind="stable")]
+    return places
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.float64]:

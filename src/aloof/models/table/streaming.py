@@ -30,7 +30,7 @@ from aloof.models.table.files import Source, open_source
 from aloof.models.table.model import TableModel
 from aloof.models.table.outputs import check_output, open_output
 from aloof.models.table.parts import Parts, PartsError
-from aloof.models.table.scores import PartScores, Verdict, chosen_rows
+from aloof.models.table.scores import PartScores, Verdict, chosen_places
 
 __all__ = ["is_unfinished", "score_file"]
 
@@ -205,13 +205,15 @@ class _Run:
                 rows = self.scores.settle(sample.add_carried(part), verdict, n_rows)
                 n_rows += rows.num_rows
                 n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
-                rows = chosen_rows(rows, flagged_only=self.flagged_only)
+                if self.flagged_only:
+                    rows = rows.filter(rows["is_anomaly"])
                 if self.sort:
                     held.append(rows)
                 else:
                     output.write(rows)
             if self.sort:
-                output.write(chosen_rows(pa.concat_tables(held), sort=True))
+                whole = pa.concat_tables(held)
+                output.write(whole.take(pa.array(chosen_places(whole, sort=True))))
         decided = n_anomalies if self.scores.top is None else None
         drift = model.drift_in(sample, self.source.names, decided, self.warn)
         return ScoredFile(n_rows, n_anomalies, drift=drift, remark=verdict.why_none)

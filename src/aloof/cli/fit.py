@@ -194,18 +194,24 @@ def fit(
             kind_of_model.model.kind,
             kind_of_model.fit,
             own=("out", "force"),
-            kinds=_pairs("kind", kind, "code=category") if kind else None,
-            date_formats=_pairs("date-format", date_format, "'booked=%d/%m/%Y'")
-            if date_format
-            else None,
-            decimal=_signs("decimal", decimal) if decimal else None,
-            thousands=_signs("thousands", thousands) if thousands else None,
+            kinds=kind or None,
+            date_formats=date_format or None,
+            decimal=decimal or None,
+            thousands=thousands or None,
             drop=drop or (),
             text=text or (),
             checkpoint=checkpoint,
             verbose=sys.stderr.isatty(),
             progress=progress,
         )
+        if kind:
+            options["kinds"] = _pairs("kind", kind, "code=category")
+        if date_format:
+            example = "'booked=%d/%m/%Y'"
+            options["date_formats"] = _pairs("date-format", date_format, example)
+        for name, signs in (("decimal", decimal), ("thousands", thousands)):
+            if signs:
+                options[name] = _signs(name, signs)
         if device != "auto":
             options["device"] = device
         fit = partial(kind_of_model.fit, data, **options)

@@ -230,7 +230,10 @@ def called(
     with progress_bar("Scoring") as progress:
         more["progress"] = progress
         reading, options = passed(context, model.kind, model.read, method, **more)
-        return method(model.read(data, **reading), **options)
+        opened = model.read(data, **reading)
+        if words := model.read_otherwise(opened):
+            typer.echo(f"Read {data}: {words}.", err=True)
+        return method(opened, **options)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

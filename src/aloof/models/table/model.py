@@ -28,7 +28,7 @@ from aloof.models.table.drift import (
     find_drift,
     flagged_drift,
 )
-from aloof.models.table.encoder import TableEncoder
+from aloof.models.table.encoder import TableEncoder, Unreadable
 from aloof.models.table.expectation import expected_rows
 from aloof.models.table.explanation import TableExplanation
 from aloof.models.table.files import Source, column_names, open_source
@@ -126,6 +126,11 @@ class TableModel(Model):
         file = self.training.get("understood")
         return [f"{self.training['source']}: {file}", *said] if file else said
 
+    def read_otherwise(self, data: Any) -> str:
+        """Say how a file is read, where that is not as the training file was."""
+        said = data.understood if isinstance(data, Source) else ""
+        return "" if said == self.training.get("understood", "") else said
+
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns that are read as text."""
@@ -165,7 +170,11 @@ class TableModel(Model):
         yield from found.combine_chunks().to_batches(max_chunksize=rows)
 
     def encode(
-        self, frame: Any, *, warn: Callable[[TableWarning], None] | None = None
+        self,
+        frame: Any,
+        *,
+        warn: Callable[[TableWarning], None] | None = None,
+        unreadable: Callable[[Unreadable], None] | None = None,
     ) -> NDArray[np.float32]:
         """Return rows as the detector takes them, ``(n, n_features)``.
 
@@ -175,8 +184,10 @@ class TableModel(Model):
             A frame of any flavour.
         warn
             Called with warnings about the frame in place of `warnings.warn`.
+        unreadable
+            Called with the counts of values that cannot be read, of each column that has some.
         """
-        return self.encoder.transform(self._used(frame), warn=warn)
+        return self.encoder.transform(self._used(frame), warn=warn, unreadable=unreadable)
 
     def labels(self, frame: Any) -> NDArray[np.int64]:
         """Return 1, 0 and -1 for each row from the label column, which must be there."""
@@ -605,6 +616,7 @@ class TableModel(Model):
         asked = dict.fromkeys(self.drop, "dropped by the user")
         return {
             **super().describe(),
+            "understood": self.understood,
             "label": self.label,
             "anomaly_value": self.anomaly_value,
             "id": self.id,
@@ -637,6 +649,7 @@ class TableModel(Model):
             ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
             ("Labels", labels),
             ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+            *(("Read", words) for words in self.understood),
         ]
 
     def _own_facts(self) -> list[tuple[str, str]]:

@@ -145,10 +145,12 @@ class Values:
             return None
         if not (self.is_text or pt.is_integer(self.type) or pt.is_floating(self.type)):
             return None
-        numbers = read_numbers(self.name, self.array).values
-        if epoch := epoch_of(self.name, numbers, asked=self.kind is not None):
+        found = read_numbers(self.name, self.array)
+        if not found.is_most:
+            return None
+        if epoch := epoch_of(self.name, found.values, asked=self.kind is not None):
             return TimeDialect(epoch=epoch)
-        return TimeDialect(compact=True) if is_compact(numbers) else None
+        return TimeDialect(compact=True) if is_compact(found.values) else None
 
     def unread(self, what: str, reading: Reading) -> Unread:
         """Return the error that they are not what the user says."""

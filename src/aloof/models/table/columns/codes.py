@@ -42,6 +42,8 @@ def code_of(values: Values) -> str:
         return "codes with leading zeros"
     if numbers.only.total() or numbers.either.total():
         return ""
+    if not _any(text, r"^\s*[^+\s]") and not _any(text, r"^.{0,7}$"):
+        return "phone numbers"  # all with a plus, and long
     if _any(text, rf"^\s*\d{{{_LONGEST + 1},}}\s*$"):
         return "digits too long for a number"
     if _CODE_NAME.search(values.name.lower()):

@@ -58,7 +58,8 @@ class TimeEvidence:
     n_dots
         How many of them have points between the numbers, as where days come first.
     n_short
-        How many have a year of two digits and a dash, so that it may come first as well.
+        How many have a year of two digits that may come first as well: with dashes, or where
+        the last number varies more than the first.
     n_same
         How many mean the same whether the day or the month comes first.
     examples
@@ -97,10 +98,12 @@ class TimeEvidence:
         day = parts & (a > 12) & (a <= 31) & (b <= 12)
         month = parts & (b > 12) & (b <= 31) & (a <= 12)
         year = parts & short & (a > 31) & (b <= 12) & (c <= 31)
-        dashes = parts & short & moments.separated_by("-") & ~year
+        doubtful = parts & short & ~year
         if (parts & short & (c > 31)).any():
-            dashes[:] = False  # the year is behind
-        same = parts & (a == b) & ~dashes
+            doubtful[:] = False  # the year is behind
+        elif doubtful.any() and len(np.unique(c[doubtful])) <= len(np.unique(a[doubtful])):
+            doubtful &= moments.separated_by("-")  # 24/01/15 where days vary more than years
+        same = parts & (a == b) & ~doubtful
         found = cls(
             n_values=len(there),
             n_times=int((moments.is_time & ~moments.of_kind("clock", "compact")).sum()),
@@ -110,7 +113,7 @@ class TimeEvidence:
             n_month_first=int(month.sum()),
             n_year_first=int(year.sum()),
             n_dots=int((parts & dots).sum()),
-            n_short=int(dashes.sum()),
+            n_short=int(doubtful.sum()),
             n_same=int(same.sum()),
         )
         sorts = {"day": day, "month": month, "year": year, "same": same, "parts": parts}
@@ -241,11 +244,12 @@ def _question(name: str, found: TimeEvidence) -> Question:
     moments = Moments(clean(pa.array([example])))
     a, b, c = (int(moments.parts[part][0]) for part in ("a", "b", "c"))
     if found.n_short:
+        sign = next(sign for sign in "-/." if sign in example)
         return Question(
             f"Column {name!r}: nobody can tell day, month and year in {example!r}, nor in the "
             f"other {count(found.n_parts - 1, 'date')}. Say how they are written: "
-            f"--date-format '{name}=%d-%m-%y' or '{name}=%y-%m-%d' "
-            f"(date_formats={{{name!r}: '%d-%m-%y'}})."
+            f"--date-format '{name}=%d{sign}%m{sign}%y' or '{name}=%y{sign}%m{sign}%d' "
+            f"(date_formats={{{name!r}: '%d{sign}%m{sign}%y'}})."
         )
     year = c if c > 99 else (1900 if c >= 69 else 2000) + c
     day, month = (f"{x} {_MONTHS[y - 1]} {year}" for x, y in ((a, b), (b, a)))

@@ -317,7 +317,7 @@ class Moments:
         month_first = parts & (order == "mdy")
         year_first = parts & (order == "ymd") & self.has_short_year
         if not order:
-            is_open = self.has_short_year & self.separated_by("-")
+            is_open = self.has_short_year & ~self.separated_by(".")
             day_first = parts & ~is_open & (((a > 12) & (b <= 12)) | self.separated_by("."))
             day_first |= parts & ~is_open & (a == b)
             month_first = parts & ~is_open & ~day_first & (b > 12) & (a <= 12)

@@ -12,12 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import aloof
 from aloof.exceptions import AloofWarning, DriftWarning, TableError
 from aloof.models.table import TableModel, fit
 from aloof.models.table import streaming as module
-from aloof.models.table.drift import NumberProfile, Profile, RowSample, flagged_drift
+from aloof.models.table.drift import (
+    NumberProfile,
+    Profile,
+    RowSample,
+    find_drift,
+    flagged_drift,
+)
+from aloof.models.table.encoder import TableEncoder
 
 START = dt.datetime(2025, 1, 1)
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
@@ -354,3 +362,25 @@ def test_older_models_have_no_profile(model: TableModel) -> None:
     older = replace(model, profile=None)
     assert [each.what for each in older.drift(put("age", [None] * 1000))] == ["missing"]
     assert older.drift(put("amount", 100 * numbers("amount"))) == ()
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_digits])
+def test_halves_of_real_data(load: Any) -> None:
+    """One half is learned from; parts of the other are said to be the same, times 100 not."""
+    table = pa.table({f"x{i}": values for i, values in enumerate(load().data.T)})
+    half, warned, n_files = table.num_rows // 2, 0, 0
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(table.num_rows)
+        learned = table.take(order[:half])
+        encoder = TableEncoder.fit(learned)
+        profile = Profile.of(encoder, learned)
+        for n in (20, 80, half):
+            fresh = table.take(order[half : half + n])
+            warned += bool(find_drift(encoder, profile, fresh, names=fresh.column_names))
+            n_files += 1
+    assert warned <= n_files / 20
+    column = "x2"
+    values = pa.array(100 * fresh[column].to_numpy())
+    moved = fresh.set_column(2, column, values)
+    found = find_drift(encoder, profile, moved, names=moved.column_names)
+    assert [(each.column, each.what) for each in found] == [(column, "unit")]

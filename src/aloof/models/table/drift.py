@@ -9,7 +9,7 @@ source are rarely worth a word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import log, sqrt
 from typing import Annotated, Any
 
@@ -81,6 +81,8 @@ class NumberProfile:
     ----------
     zero_share
         The share of zeros among the numbers that are there.
+    n_others
+        How many others there are.
     quantiles
         Of the others, from the smallest to the largest, evenly spaced.
     """
@@ -88,6 +90,7 @@ class NumberProfile:
     __pydantic_config__ = Column.__pydantic_config__
 
     zero_share: Share
+    n_others: Annotated[int, Field(ge=1)]
     quantiles: Annotated[tuple[float, ...], Field(min_length=2)]
 
     @classmethod
@@ -98,7 +101,8 @@ class NumberProfile:
         if len(others) < _FEWEST:
             return None
         quantiles = np.quantile(others, _QUANTILES, method="inverted_cdf")
-        return cls(float((there == 0).mean()), tuple(map(float, quantiles)))
+        zero_share = float((there == 0).mean())
+        return cls(zero_share, len(others), tuple(map(float, quantiles)))
 
     @property
     def median(self) -> float:
@@ -430,10 +434,11 @@ class _Look:
             return []
         zeros = float((values == 0).mean())
         others = values[values != 0]
+        judge = replace(self._judge, n_training=learned.n_others)
         far = 0.0
         if len(others) >= _FEWEST:
             far = learned.distance(others)
-            far = far if self._judge.is_far(far, len(others)) else 0.0
+            far = far if judge.is_far(far, len(others)) else 0.0
         now, then = number_words(float(np.median(values)), 4), number_words(learned.median, 4)
         medians = f"median {now} where {then} was learned"
         if far > _SHIFT:
@@ -461,7 +466,7 @@ class _Look:
             (float((others > largest).mean()) if len(others) else 0.0, "above", largest),
             (float((others < smallest).mean()) if len(others) else 0.0, "below", smallest),
         ):
-            if outside > _OUTSIDE and self._judge.is_real(outside, 0.0, len(others)):
+            if outside > _OUTSIDE and judge.is_real(outside, 0.0, len(others)):
                 extreme = "largest" if word == "above" else "smallest"
                 words = (
                     f"{_percent(outside)} of the values are {word} {number_words(end, 4)}, the "
@@ -549,7 +554,8 @@ def _factor(learned: NumberProfile, values: NDArray[np.float64]) -> str:
         ways[f", about 1/{size} of it: another unit or decimal sign?"] = values * factor
     far = {words: learned.distance(scaled) for words, scaled in ways.items()}
     nearest = min(far, key=far.__getitem__)
-    return nearest if far[nearest] < max(_SAME, _SAME_OF_FEW / sqrt(len(values))) else ""
+    chance = _SAME_OF_FEW / sqrt(_together(len(values), learned.n_others))
+    return nearest if far[nearest] < max(_SAME, chance) else ""
 
 
 def _percent(share: float) -> str:

@@ -881,6 +881,15 @@ def calendars() -> None:
         },
     )
     table(
+        "durations.csv",
+        "How long calls took looks like times of day, and is none",
+        {
+            "duration": left_out([f"00:{i:02}:{59 - i:02}" for i in range(N)], ""),
+            "n": count,
+        },
+        warns=["looks like durations"],
+    )
+    table(
         "slashes-year-first.csv",
         "The year first, with slashes",
         {"day": times(days(94), dated("%Y/%m/%d")), "n": count},

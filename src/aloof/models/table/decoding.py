@@ -96,9 +96,9 @@ class Utf8(io.RawIOBase):
             whole = b"".join(parts)
             self.n_quotes += whole.count(b'"')
             return whole
-        if not self._waiting:
-            self._waiting = self._more(size)
-        part, self._waiting = self._waiting[:size], self._waiting[size:]
+        part, self._waiting = self._waiting or self._more(size), b""
+        if len(part) > size:
+            part, self._waiting = part[:size], part[size:]
         self.n_quotes += part.count(b'"')
         return part
 
@@ -149,7 +149,7 @@ class Utf8(io.RawIOBase):
 
     def _more(self, size: int) -> bytes:
         while True:
-            raw = self._file.read(max(size, _CHUNK))
+            raw = self._file.read(size)
             more = self._converted(raw, final=not raw)
             if more or not raw:
                 return more

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +193,10 @@ class Delimited(Format):
             raise self._failure(path, error, 0) from error
         if stream.is_binary:
             raise TableError(f"{what} is not a text file, so it cannot be read as CSV.")
+        known = self._known.get(path)
+        if known is not None and known.beginning == hash(stream.beginning):
+            opened = self._known[path] = replace(known, stream=stream)
+            return opened
         place = find_table(
             stream.beginning,
             is_whole=stream.is_whole,
@@ -218,7 +222,7 @@ class Delimited(Format):
         if place.width == 1 and self.delimiter is None:
             _check_name(what, place)
             _check_spaces(what, stream.beginning, place)
-        opened = self._known[path] = _Opened(stream, place)
+        opened = self._known[path] = _Opened(stream, place, hash(stream.beginning))
         return opened
 
     def _records(self, opened: _Opened) -> Iterator[tuple[list[str], int]]:
@@ -281,6 +285,7 @@ class _Opened:
 
     stream: Utf8
     place: Place
+    beginning: int  # a hash of it
 
 
 class _OddLines:

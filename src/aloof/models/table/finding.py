@@ -134,7 +134,7 @@ def find_table(
     lines = list(io.StringIO(text, newline=""))
     if not is_whole and len(lines) > 1:
         lines.pop()  # it may go on
-    if not any(line.strip() for line in lines):
+    if not any(line.strip(' \t\r\n"') for line in lines):
         return None
     hint = _HINT.fullmatch(lines[0])
     skip = 1 if hint else 0
@@ -217,9 +217,10 @@ def _header(rows: list[_Row], there: list[int], width: int) -> int | None:
         return None
     first = candidates[0]
     for place in candidates:
-        after_blank = place > 0 and rows[place - 1].is_blank
+        if place == 0 or not rows[place - 1].is_blank:
+            continue
         below = [rows[i] for i in there if i > place]
-        if after_blank and below and not _is_data(rows[place], below, width):
+        if below and not _is_data(rows[place], below, width):
             names, typed = rows[place].values, _typed(below, width)
             if typed and not any(_sort(names[j]) for j in range(min(width, len(names)))):
                 return place
@@ -275,7 +276,7 @@ def _typed(below: list[_Row], width: int) -> dict[int, str]:
     """Return which columns hold numbers, or dates."""
     found = {}
     for place in range(width):
-        values = [row.values[place] for row in below if len(row.values) > place]
+        values = [row.values[place] for row in below[:_DEEPEST] if len(row.values) > place]
         there = [value for value in values if value.strip()]
         sorts = Counter(filter(None, map(_sort, there)))
         if sorts and sorts.most_common(1)[0][1] >= _TYPED * len(there):
@@ -294,7 +295,7 @@ def _place(found: _Found, lines: list[str], header: bool | None) -> Place:
     rows, place = found.rows, found.header
     no_names = place is None
     if place is None:
-        place = next(i for i, row in enumerate(rows) if not row.is_blank)
+        place = next((i for i, row in enumerate(rows) if not row.is_blank), 0)
     row = rows[place]
     without = header is False
     written = [] if without else row.values

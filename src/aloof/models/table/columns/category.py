@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from aloof.models.table.columns.base import NEVER, RARE, Choice, Column, Note, Share, Values
 from aloof.models.table.columns.codes import nature_of
 from aloof.models.table.columns.reading import read_text, unwrapped
+from aloof.models.table.dialects.time_evidence import are_durations
 from aloof.models.table.words import against, short
 
 __all__ = ["CategoryColumn"]
@@ -271,6 +272,11 @@ def _almost(values: Values) -> str:
     """Say what the column would nearly have been, or nothing."""
     if values.kind is not None:
         return ""
+    if values.evidence.times.is_times and are_durations(values.name, values.evidence.times):
+        return (
+            " It looks like durations: write them as numbers, such as seconds, or say --kind "
+            f"{values.name}=timestamp if they are times of day."
+        )
     for kind in ("number", "timestamp"):
         found = values.evidence.numbers if kind == "number" else values.evidence.times
         if _HALF <= found.share < _NEARLY_ALL:

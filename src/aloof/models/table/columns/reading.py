@@ -309,10 +309,12 @@ def _seconds_from_text(
         instants = _parsed(pc.if_else(aware, text, nothing), pa.timestamp("us", "UTC"))
         local = _seconds(_wall_time(instants, zone))
         values = np.where(np.isnan(values), local, values)
-    impossible = iso.to_numpy(zero_copy_only=False) & np.isnan(values)
-    left = ~pc.or_(iso, is_missing(text)).to_numpy(zero_copy_only=False)
     if dialect.clock:
         values = np.full(len(text), np.nan)
+    elif not np.isnan(values).any():
+        return Reading(values)
+    impossible = iso.to_numpy(zero_copy_only=False) & np.isnan(values)
+    left = ~pc.or_(iso, is_missing(text)).to_numpy(zero_copy_only=False)
     if left.any():
         found = read_moments(text.filter(pa.array(left)), dialect)
         values[left] = _on_the_wall(found.seconds, found.is_instant, zone)

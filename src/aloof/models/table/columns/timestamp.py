@@ -26,6 +26,7 @@ from aloof.models.table.columns.base import (
 from aloof.models.table.columns.reading import Reading, is_temporal, read_seconds
 from aloof.models.table.dialects import TimeDialect
 from aloof.models.table.dialects.layouts import check_layout
+from aloof.models.table.dialects.time_evidence import are_durations
 from aloof.models.table.words import against, missing_words
 
 __all__ = ["Cycle", "TimestampColumn"]
@@ -348,7 +349,9 @@ def _times(values: Values) -> _Found | None:
     if dialect is not None:
         said = f"times in {_COUNTED[dialect.epoch]} since 1970" if dialect.epoch else ""
         return _Found(read(dialect), dialect, said=said or "dates such as 20240131")
-    if values.is_text and (asked or (values.evidence.times.is_times and values.n_distinct > 1)):
+    seen = values.evidence.times
+    likely = seen.is_times and values.n_distinct > 1 and not are_durations(name, seen)
+    if values.is_text and (asked or likely):
         found = values.written_times
         reading = read(found.dialect)
         if reading.share >= _FEWEST:

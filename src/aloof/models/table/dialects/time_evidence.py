@@ -19,6 +19,7 @@ from aloof.phrases import count
 __all__ = [
     "TimeEvidence",
     "TimeFinding",
+    "are_durations",
     "epoch_of",
     "find_times",
     "is_compact",
@@ -35,6 +36,7 @@ _MONTHS = (
 # Numbers since 1970 are times only if the column says so and all are of these years.
 _EARLIEST, _LATEST = 946_684_800, 4_102_444_800  # 2000 to 2100
 _EPOCHS: dict[Epoch, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_DURATION_NAME = re.compile("dura|dauer|elapsed|length|runtime|uptime|laufzeit|took|spent")
 _TIME_NAME = re.compile(
     r"time|date|stamp|epoch|created|updated|modified|datum|zeit|fecha|hora|heure|(^|[^a-z])"
     r"(ts|at|when|dt|on|unix)$|^(ts|dt|unix)"
@@ -271,6 +273,11 @@ def _words(found: TimeEvidence, order: Order, why: str) -> str:
     day = np.datetime64(int(seconds // 86_400), "D").item()
     meant = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
     return f"dates, {_FIRST[order]} first: {example!r} is {meant} ({why})"
+
+
+def are_durations(name: str, found: TimeEvidence) -> bool:
+    """Say whether what looks like times of day is rather how long something took."""
+    return found.n_clocks > found.n_times and bool(_DURATION_NAME.search(name.lower()))
 
 
 def epoch_of(name: str, values: NDArray[np.float64], *, asked: bool = False) -> Epoch:

@@ -23,6 +23,7 @@
     ├── ImageWarning                    images that look odd but can be used
     ├── LabelWarning                    labels that look odd but can be used
     └── TableWarning                    a table that looks odd but can be used
+        └── DriftWarning                one that does not look like what was learned from
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "DatasetError",
     "DeviceError",
     "DivergenceError",
+    "DriftWarning",
     "ExperimentError",
     "ImageError",
     "ImageWarning",
@@ -152,6 +154,10 @@ class LabelWarning(AloofWarning):
 
 class TableWarning(AloofWarning):
     """A table that looks odd but can be used."""
+
+
+class DriftWarning(TableWarning):
+    """A table that does not look like the one that was learned from."""
 
 
 _W = TypeVar("_W", bound=AloofWarning)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aloof.calibration.conformal import count_p_values, discoveries, p_values
+from aloof.calibration.conformal import (
+    count_p_values,
+    discoveries,
+    p_values,
+    rows_needed,
+    smallest_p,
+)
 from aloof.calibration.threshold import Threshold
+from aloof.phrases import count
 
 __all__ = ["Decision"]
 
@@ -78,6 +86,50 @@ class Decision:
         """
         assert self.threshold.fdr is not None
         return discoveries(counts, self.threshold.fdr)
+
+    def why_none(self, counts: NDArray[np.int64]) -> str:
+        """Say why a false discovery rate flags none of the rows, and what would change it.
+
+        Nothing where it flags some, and of other rules.
+
+        Parameters
+        ----------
+        counts
+            See `level`.
+
+        Examples
+        --------
+        >>> rule = Decision(Threshold(fdr=0.1), 0.3, np.array([0.1, 0.2, 0.3, 0.4]))
+        >>> rule.why_none(rule.counts([0.0, 9.0]))[:53]
+        'With 4 calibration rows no p-value can be below 0.2, '
+        """
+        fdr, n_rows = self.threshold.fdr, int(counts.sum())
+        if fdr is None or not n_rows or self.discovered(counts):
+            return ""
+        assert self.calibration is not None
+        n, best = len(self.calibration), int(counts[0])
+        least = smallest_p(n)
+        needed = ceil(round(n_rows * least / fdr, 6))
+        bound = f"With {count(n, 'calibration row')} no p-value can be below {least:.2g}, "
+        if needed > n_rows:
+            return (
+                f"{bound}and {self.threshold} needs smaller ones. Calibrate with more rows "
+                f"(about {rows_needed(fdr, anomalies=0.01):,} where one row in 100 is an "
+                "anomaly), or decide by a share, a budget or the top rows."
+            )
+        if not best:
+            return (
+                f"No row scores above all {count(n, 'calibration row')}, so none stands out "
+                f"enough for {self.threshold}. Allow a larger rate, or decide by a share, a "
+                "budget or the top rows."
+            )
+        enough = rows_needed(fdr, anomalies=best / n_rows)
+        return (
+            f"{bound}so {self.threshold} needs at least {needed:,} of {n_rows:,} rows that "
+            f"stand out so far; {count(best, 'row does', 'rows do')}. Allow a larger rate, "
+            f"calibrate with more rows (at least {enough:,}), or decide by a share, a "
+            "budget or the top rows."
+        )
 
     def p_values(self, scores: ArrayLike) -> NDArray[np.float64] | None:
         """Return the p-value of each score; None without calibration."""

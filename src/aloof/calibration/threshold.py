@@ -153,6 +153,19 @@ class Threshold:
             f"where one row in {_RAREST} is an anomaly, {many:,} where it is one in 100."
         )
 
+    def expectation(self, n: int, *, things: str = "rows") -> str:
+        """Say what to expect of `n` rows; nothing where the rule does not say it.
+
+        Examples
+        --------
+        >>> Threshold(budget="50/10000").expectation(8000)
+        'about 40 of 8,000 normal rows; real anomalies come on top'
+        """
+        if self.rate is None or self.fdr is not None:
+            return ""
+        about = max(1, round(self.rate * n))
+        return f"about {about:,} of {n:,} normal {things}; real anomalies come on top"
+
     def __str__(self) -> str:
         if self.budget is not None:
             alerts, rows = _budget(self.budget)

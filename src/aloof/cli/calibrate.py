@@ -6,7 +6,17 @@ import json
 
 import typer
 
-from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
+from aloof.cli.options import (
+    LABELLING,
+    READING,
+    Data,
+    Device,
+    Json,
+    MissingColumns,
+    Model,
+    also,
+    called,
+)
 from aloof.models.loading import open_model
 
 __all__ = ["calibrate"]
@@ -17,6 +27,7 @@ def calibrate(
     context: typer.Context,
     model: Model,
     data: Data,
+    missing_columns: MissingColumns = "refuse",
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:

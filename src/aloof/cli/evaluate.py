@@ -6,7 +6,17 @@ import json
 
 import typer
 
-from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
+from aloof.cli.options import (
+    LABELLING,
+    READING,
+    Data,
+    Device,
+    Json,
+    MissingColumns,
+    Model,
+    also,
+    called,
+)
 from aloof.models import Evaluation
 from aloof.models.loading import open_model
 
@@ -18,6 +28,7 @@ def evaluate(
     context: typer.Context,
     model: Model,
     data: Data,
+    missing_columns: MissingColumns = "refuse",
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:

@@ -9,8 +9,18 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import tell_skipped
-from aloof.cli.options import READING, Data, Device, Json, Model, also, called
+from aloof.cli.options import (
+    READING,
+    Data,
+    Device,
+    Json,
+    MissingColumns,
+    Model,
+    also,
+    called,
+)
 from aloof.models.loading import open_model
+from aloof.phrases import count
 
 __all__ = ["explain"]
 
@@ -22,6 +32,15 @@ def explain(
     data: Data,
     top: Annotated[int, typer.Option(min=1, help="How many rows.")] = 20,
     reasons: Annotated[int, typer.Option(min=1, help="How many reasons for each.")] = 3,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Tell about the row with this id. Repeatable."),
+    ] = None,
+    rows: Annotated[
+        list[int] | None,
+        typer.Option("--row", min=1, help="Tell about this row, from 1 on. Repeatable."),
+    ] = None,
+    missing_columns: MissingColumns = "refuse",
     out: Annotated[
         Path | None,
         typer.Option(metavar="PNG", help="Images: a picture of what is strange about them."),
@@ -29,22 +48,31 @@ def explain(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Show the most anomalous rows with the reasons, in words.
+    """Show the most anomalous rows, or those you name, with the reasons in words.
 
     Contributions of columns add up to the anomaly score. Rows are counted from 1. The file may
     be larger than memory.
 
     Example: **aloof explain model new.parquet --top 5**
 
+    One row, flagged or not: **aloof explain model new.csv --id 4711**
+
     Images: **aloof explain model new-images/ --top 5 --out strange.png**
     """
     fitted = open_model(model, device=device)
-    found = called(context, fitted, fitted.most_anomalous, data)
+    asked = {"ids": ids or (), "rows": rows or ()}
+    found = called(context, fitted, fitted.most_anomalous, data, **asked)
     tell_skipped(found.skipped)
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))
         return
-    typer.echo(f"The {len(found.rows)} most anomalous of {found.n_rows:,} {fitted.things}:")
+    of = f"of {count(found.n_rows, fitted.things.removesuffix('s'))}"
+    if ids or rows:
+        typer.echo(f"{len(found.rows):,} {of}:")
+    elif len(found.rows) == 1:
+        typer.echo(f"The most anomalous {of}:")
+    else:
+        typer.echo(f"The {len(found.rows):,} most anomalous {of}:")
     for name, row in zip(found.names, found.rows, strict=True):
         p = "" if row["p_value"] is None else f"  p-value {row['p_value']:.2g}"
         flag = "  flagged" if row["is_anomaly"] else ""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from aloof.cli.wording import in_options
 from aloof.exceptions import AloofError, AloofWarning, ImageWarning, once_of_each
 from aloof.suggestion import did_you_mean
 
@@ -102,7 +103,7 @@ class Commands(Gathered):
 
 def fail(reason: object) -> NoReturn:
     """End the command because of bad input."""
-    typer.echo(f"aloof: {' '.join(str(reason).split())}", err=True)
+    typer.echo(f"aloof: {in_options(' '.join(str(reason).split()))}", err=True)
     raise typer.Exit(2)
 
 
@@ -120,7 +121,7 @@ def _warnings_in_one_line() -> Iterator[None]:
     """Show the warnings that are meant for users as lines, each once."""
 
     def line(warning: AloofWarning) -> None:
-        typer.echo(f"warning: {warning}", err=True)
+        typer.echo(f"warning: {in_options(str(warning))}", err=True)
 
     with warnings.catch_warnings():
         show, say = warnings.showwarning, once_of_each(line)

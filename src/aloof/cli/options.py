@@ -29,6 +29,7 @@ __all__ = [
     "Header",
     "Json",
     "Labels",
+    "MissingColumns",
     "Model",
     "Normal",
     "Sheet",
@@ -81,6 +82,14 @@ FileFormat = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
+MissingColumns = Annotated[
+    str,
+    typer.Option(
+        metavar="[refuse|fill]",
+        help="A column of the training table that is not there: refuse the table, or fill the "
+        "column, as missing values or, where there never were any, typical ones.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 _Label = Annotated[
     str | None,

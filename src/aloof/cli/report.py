@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from aloof.cli.options import LABELLING, READING, Data, Device, Json, Model, also, called
+from aloof.cli.options import (
+    LABELLING,
+    READING,
+    Data,
+    Device,
+    Json,
+    MissingColumns,
+    Model,
+    also,
+    called,
+)
 from aloof.models.loading import open_model
 from aloof.models.page import check_report
 
@@ -23,6 +33,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page, such as report.html.")],
     top: Annotated[int, typer.Option(min=1, help="How many anomalies to list.")] = 20,
     title: Annotated[str, typer.Option(help="The heading.")] = "Anomaly report",
+    missing_columns: MissingColumns = "refuse",
     device: Device = "auto",
     force: Annotated[
         bool, typer.Option("--force", help="Replace a page that is there.")

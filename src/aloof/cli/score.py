@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from aloof.cli.group import fail, tell_skipped
-from aloof.cli.options import READING, Data, Device, Json, Model, also, called
+from aloof.cli.options import (
+    READING,
+    Data,
+    Device,
+    Json,
+    MissingColumns,
+    Model,
+    also,
+    called,
+)
 from aloof.models.loading import open_model
 from aloof.models.table import check_output
 from aloof.models.table.streaming import is_unfinished
+from aloof.models.table.words import short
+from aloof.phrases import count
 
 __all__ = ["score"]
 
@@ -37,6 +49,25 @@ def score(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Copy a column, besides the id. Repeatable."),
     ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Copy all columns of the data.")
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Flag this many rows: the highest scores of this file, whatever the threshold "
+            "says. Of equal ones, the earlier.",
+        ),
+    ] = None,
+    flagged_only: Annotated[
+        bool, typer.Option("--flagged-only", help="Write the rows that are flagged only.")
+    ] = False,
+    sort: Annotated[
+        bool,
+        typer.Option("--sort", help="Write the highest scores first. Needs memory for them."),
+    ] = False,
+    missing_columns: MissingColumns = "refuse",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a run that was killed, if there is one.")
     ] = False,
@@ -50,10 +81,16 @@ def score(
     """Score every row of a table, however large, and say why rows are flagged.
 
     Writes the id, anomaly_score (higher is worse), p_value, is_anomaly and the reasons in
-    words, in the order of the rows. The file appears when all is done. If the run is killed,
-    the same command with **--resume** goes on where it was, and ends with the same bytes.
+    words, in the order of the rows. Where the table does not look like the one that was
+    learned from, warnings name the columns.
+
+    The file appears when all is done. If the run is killed, the same command with **--resume**
+    goes on where it was, and ends with the same bytes.
 
     Example: **aloof score model new.parquet --out scores.csv**
+
+    The 20 worst, with all that is known about them: **aloof score model new.csv --top 20
+    --flagged-only --sort --keep-all --out worst.xlsx**
 
     A model of images scores a folder, a zip archive or a file: **aloof score model new-images/
     --out scores.csv**. Files that cannot be used are named and left out.
@@ -83,13 +120,29 @@ def score(
             "n_anomalies": done.n_anomalies,
             "n_resumed": done.n_resumed,
             "skipped": [{"file": name, "reason": why} for name, why in done.skipped],
-            "threshold": fitted.threshold.as_dict(),
+            "threshold": fitted.threshold.as_dict() if top is None else {"top": top},
+            "drift": [asdict(each) for each in done.drift],
+            "remark": done.remark,
             "seconds": round(seconds, 3),
         }
         typer.echo(json.dumps(found))
     elif out != "-":
-        skipped = f", {len(done.skipped):,} files skipped" if done.skipped else ""
+        skipped = f", {count(len(done.skipped), 'file')} skipped" if done.skipped else ""
+        rule, things = str(fitted.threshold), fitted.things
+        if top is not None:
+            rule = f"the {count(done.n_anomalies, 'highest score')}"
+        elif expected := fitted.threshold.expectation(done.n_rows, things=things):
+            rule = f"{rule}: {expected}"
         typer.echo(
-            f"Scored {done.n_rows:,} {fitted.things} in {seconds:.1f} s: {done.n_anomalies:,} "
-            f"flagged ({fitted.threshold}){skipped}. The scores are in {out}."
+            f"Scored {count(done.n_rows, things.removesuffix('s'))} in {seconds:.1f} s: "
+            f"{done.n_anomalies:,} flagged ({rule}){skipped}. The scores are in {out}."
         )
+        if done.drift:
+            n = count(len(done.drift), "difference")
+            named = dict.fromkeys(each.column for each in done.drift if each.column)
+            columns = f" ({short(', '.join(named), 100)})" if named else ""
+            typer.echo(
+                f"The table does not look like the one that was learned from: {n}{columns}."
+            )
+    if done.remark and not as_json:
+        typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")

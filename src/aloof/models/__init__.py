@@ -4,9 +4,10 @@ from aloof.models.base import Model
 from aloof.models.detecting import check_choices, fit_detector, hold_out
 from aloof.models.evaluation import Evaluation, evaluate_scores
 from aloof.models.making import how_to_make, made_by
-from aloof.models.results import MostAnomalous, Progress, ScoredFile
+from aloof.models.results import Drift, MostAnomalous, Progress, ScoredFile
 
 __all__ = [
+    "Drift",
     "Evaluation",
     "Model",
     "MostAnomalous",

@@ -327,6 +327,6 @@ class Model(ABC):
         if scores is None:
             raise self.error(
                 f"The model was fitted without calibration {self.things}, and {who} them. Fit "
-                f"again with calibration=0.2, or with more {self.things}."
+                f"again with calibration=0.2 (--calibration 0.2), or with more {self.things}."
             )
         return scores

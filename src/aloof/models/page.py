@@ -49,8 +49,7 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
         raise TableError(f"{target} is a folder. Name a file, such as report.html.")
     if target.exists() and not force:
         raise TableError(
-            f"{target} exists. Choose another name, or replace it with force (on the command "
-            "line --force)."
+            f"{target} exists. Choose another name, or replace it with force=True (--force)."
         )
     if not target.parent.is_dir():
         raise TableError(f"{target} cannot be written: there is no folder {target.parent}.")

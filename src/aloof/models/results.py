@@ -6,10 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MostAnomalous", "Progress", "ScoredFile"]
+__all__ = ["Drift", "MostAnomalous", "Progress", "ScoredFile"]
 
 # Called now and then with how many are done, and how many there are, if that is known.
 Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One way in which data does not look like what a model learned from.
+
+    Attributes
+    ----------
+    column
+        The column it is about; None: the whole.
+    what
+        The kind of difference: "gone", "new column", "missing", "unreadable", "unit",
+        "values", "new values", "shares", "times" or "flagged".
+    words
+        What to say, in a line.
+    """
+
+    column: str | None
+    what: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -21,17 +41,23 @@ class ScoredFile:
     n_rows
         How many rows or images were scored.
     n_anomalies
-        How many of them are anomalies by the model's threshold.
+        How many of them are flagged: anomalies by the model's threshold, or the highest.
     n_resumed
         How many of them an earlier run had scored.
     skipped
         Files that were left out, and why.
+    drift
+        In which ways the data does not look like what was learned from.
+    remark
+        Why nothing is flagged, and what would change it, in words.
     """
 
     n_rows: int
     n_anomalies: int
     n_resumed: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
+    drift: tuple[Drift, ...] = ()
+    remark: str = ""
 
 
 @dataclass(frozen=True)

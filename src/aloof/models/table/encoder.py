@@ -29,6 +29,7 @@ from aloof.models.table.columns.reading import is_text, unwrapped
 from aloof.models.table.dialects import Evidence, Question, Wishes, survey
 from aloof.models.table.frames import to_table
 from aloof.models.table.words import listed
+from aloof.phrases import count
 from aloof.suggestion import closest
 from aloof.text import DEFAULT_EMBEDDER
 
@@ -117,6 +118,9 @@ class TableEncoder:
         How many rows were learned from.
     readings
         How columns are read, in words, where that does not go without saying.
+    fills
+        Whether a column that a table lacks counts as missing, and is not refused. Where it
+        never was missing in training, its features are those of a typical row.
 
     Examples
     --------
@@ -133,6 +137,7 @@ class TableEncoder:
     warnings: tuple[str, ...]
     n_rows: int
     readings: Mapping[str, str] = field(default_factory=dict)
+    fills: bool = False
 
     @classmethod
     def fit(
@@ -291,6 +296,9 @@ class TableEncoder:
             rows = whole.slice(begin, _ROWS)
             blocks = self._by_column(encoded[begin : begin + _ROWS])
             for column, out, own in zip(self.columns, blocks, bad, strict=True):
+                if column.name not in rows.column_names:
+                    out[:] = column.absent()
+                    continue
                 array = one_array(rows[column.name])
                 own.n_present += len(array) - array.null_count
                 with _naming(column.name):
@@ -319,7 +327,9 @@ class TableEncoder:
         """
         whole = to_table(table)
         self._check_names(whole.column_names, lambda words: None)
-        return {c.name: c.read(one_array(whole[c.name])) for c in self.columns}
+        nothing = pa.nulls(whole.num_rows, pa.string())
+        given = {name: one_array(whole[name]) for name in whole.column_names}
+        return {c.name: c.read(given.get(c.name, nothing)) for c in self.columns}
 
     def decode(self, features: NDArray[np.floating]) -> dict[str, NDArray[Any]]:
         """Return the values that encoded rows stand for, in the form of `read`.
@@ -367,12 +377,18 @@ class TableEncoder:
     def _check_names(self, given: Sequence[str], say: Callable[[TableWarning], None]) -> None:
         missing = [name for name in self.names if name not in given]
         extra = [name for name in given if name not in self.names and name not in self.dropped]
-        if missing:
+        if len(missing) == len(self.names):
+            raise TableError(
+                "The table has none of the columns that the model was trained on "
+                f"({_some(missing)}). It has: {_some(given)}."
+            )
+        if missing and not self.fills:
             first = missing[0]
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            more = f" and {count(len(missing) - 1, 'other')}" if len(missing) > 1 else ""
             raise TableError(
                 f"The table has no column {first!r}{more}, which the model was trained on"
-                f"{closest(first, extra or given)}. It has: {_some(given)}."
+                f"{closest(first, extra, typed=False)}. It has: {_some(given)}. To go on "
+                "without: missing_columns='fill' (--missing-columns fill)."
             )
         if extra:
             words = f"Columns that the model was not trained on are not used: {_some(extra)}."

@@ -19,6 +19,7 @@ from aloof.models import check_choices, fit_detector, hold_out, made_by
 from aloof.models.table.columns.base import Unread
 from aloof.models.table.dialects import Wishes
 from aloof.models.table.dialects.layouts import as_layout, check_layout
+from aloof.models.table.drift import Profile
 from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
@@ -33,6 +34,8 @@ __all__ = ["fit"]
 
 # What was said about the training file also holds for others.
 _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
+# So many rows are enough to know how values are spread.
+_PROFILED = 200_000
 _REFUSED = {"standardize": "the table is scaled already"}
 
 
@@ -218,6 +221,7 @@ def fit(
         calibrates=calibration > 0,
         checkpoint=checkpoint,
     )
+    normal = train[labels[train] != ANOMALY]
     training = {
         "source": frame.name if isinstance(frame, Source) else None,
         "n_rows": rows.n_rows,
@@ -240,7 +244,14 @@ def fit(
         reading={name: frame.options[name] for name in _REMEMBERED if name in frame.options}
         if source
         else {},
+        profile=Profile.of(encoder, table.take(_some(normal))),
     )
+
+
+def _some(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return rows, or if they are many some of them, evenly spaced."""
+    n = min(len(rows), _PROFILED)
+    return rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
 
 
 def _layouts(given: Mapping[str, str]) -> dict[str, str]:

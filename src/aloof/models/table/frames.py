@@ -49,11 +49,14 @@ def to_table(frame: Any) -> pa.Table:
     return _from_frame(frame)
 
 
-def like(frame: Any, columns: Mapping[str, ArrayLike]) -> Any:
+def like(
+    frame: Any, columns: Mapping[str, ArrayLike], places: NDArray[np.intp] | None = None
+) -> Any:
     """Return new columns as a frame of the flavour of `frame`.
 
-    A pandas frame keeps its index. For a mapping or an array the result is a dict of arrays,
-    for a flavour that is neither pandas nor polars a `pyarrow.Table`.
+    A pandas frame keeps its index: of the rows at `places`, or of all. For a mapping or an
+    array the result is a dict of arrays, for a flavour that is neither pandas nor polars a
+    `pyarrow.Table`.
     """
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return pa.table({name: _arrow(values) for name, values in columns.items()})
@@ -65,6 +68,7 @@ def like(frame: Any, columns: Mapping[str, ArrayLike]) -> Any:
     if space.is_pandas_like():
         arrays = {name: _numpy(values) for name, values in columns.items()}
         index = nw.to_native(frame, pass_through=True).index
+        index = index if places is None else index[places]
         return space.to_native_namespace().DataFrame(arrays, index=index)
     table = pa.table({name: _arrow(values) for name, values in columns.items()})
     return space.to_native_namespace().from_arrow(table) if space.is_polars() else table

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from aloof.exceptions import TableError
 from aloof.models.results import MostAnomalous, Progress
-from aloof.models.table.files import Source, column_names
+from aloof.models.table.columns import one_array
+from aloof.models.table.columns.reading import read_text
+from aloof.models.table.files import Source, column_names, joined_table
 from aloof.models.table.labelling import check_column
 from aloof.models.table.lowest import Lowest, Rows
+from aloof.phrases import count
 
 if TYPE_CHECKING:
     from aloof.models.table.model import TableModel
@@ -26,24 +32,72 @@ def highest_rows(
     top: int,
     *,
     n_reasons: int,
+    ids: Sequence[str] = (),
+    numbers: Sequence[int] = (),
     progress: Progress | None = None,
 ) -> MostAnomalous:
-    """Return the rows with the highest scores; see `TableModel.most_anomalous`."""
+    """Return the rows with the highest scores, or others; see `TableModel.most_anomalous`."""
     if model.id is not None:
         check_column(model.id, column_names(source), "id")
+    asked = _Asked(model.id, ids, numbers) if ids or numbers else None
     highest, every, done = Lowest(top), [], 0
     for batch, scores in model.scored(source, progress):
         places = done + np.arange(len(scores))
         found = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
-        highest.add(found, -scores)
+        if asked is None:
+            highest.add(found, -scores)
+        else:
+            asked.add(found)
         every.append(scores)
         done += len(scores)
-    rows = highest.rows()
+    rows = highest.rows() if asked is None else asked.rows(done)
     flagged = model.decide(np.concatenate(every))[rows["places"]]
     told = _told(model, rows, flagged, n_reasons)
     id = "" if model.id is None else f"  {model.id} {{}}"
     called = [f"row {row['row']:,}{id.format(row['id'])}" for row in told]
     return MostAnomalous(done, called, told)
+
+
+class _Asked:
+    """Finds rows by their ids and numbers."""
+
+    def __init__(self, id: str | None, ids: Sequence[str], numbers: Sequence[int]) -> None:
+        if ids and id is None:
+            raise TableError(
+                "The model has no id column, so a row cannot be found by its id. Name it by "
+                "its number (--row 12), or fit with --id COLUMN."
+            )
+        if wrong := [number for number in numbers if number < 1]:
+            raise TableError(f"Rows are counted from 1; there is no row {wrong[0]}.")
+        self._id, self._ids, self._numbers = id, list(dict.fromkeys(ids)), list(numbers)
+        self._found: list[Rows] = []
+        self._seen: set[str] = set()
+
+    def add(self, rows: Rows) -> None:
+        """Take the rows that are asked for."""
+        wanted = np.isin(rows["places"] + 1, self._numbers)
+        if self._ids:
+            texts = read_text(str(self._id), one_array(rows.table[self._id]))
+            is_id = pc.is_in(texts, value_set=pa.array(self._ids, pa.string()))
+            self._seen.update(texts.filter(is_id).to_pylist())
+            wanted |= is_id.to_numpy(zero_copy_only=False)
+        if wanted.any() or not self._found:
+            self._found.append(rows.take(np.flatnonzero(wanted)))
+
+    def rows(self, n_rows: int) -> Rows:
+        """Return them in the order of the table; one that is not there is an error."""
+        missing = [id for id in self._ids if id not in self._seen]
+        if missing:
+            raise TableError(f"No row has {missing[0]!r} in the column {self._id!r}.")
+        if beyond := [number for number in self._numbers if number > n_rows]:
+            raise TableError(
+                f"There is no row {beyond[0]:,}: the table has {count(n_rows, 'row')}."
+            )
+        keys = ("scores", "places")
+        return Rows(
+            joined_table([b for rows in self._found for b in rows.table.to_batches()]),
+            {key: np.concatenate([rows[key] for rows in self._found]) for key in keys},
+        )
 
 
 def _told(

@@ -48,3 +48,4 @@ class TableManifest(Section):
     anomaly_value: Text | None
     training: TableTraining
     reading: FileReading = FileReading()
+    profile: dict[str, Any] | None = None  # checks its own state; older models have none

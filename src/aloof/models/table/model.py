@@ -6,15 +6,28 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from aloof.exceptions import LabelError, TableError, TableWarning, once_of_each
+from aloof.exceptions import (
+    DriftWarning,
+    LabelError,
+    TableError,
+    TableWarning,
+    once_of_each,
+)
 from aloof.labels import UNLABELLED
-from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.models.table.drift import (
+    Profile,
+    RowSample,
+    drift_lines,
+    find_drift,
+    flagged_drift,
+)
 from aloof.models.table.encoder import TableEncoder, Unreadable
 from aloof.models.table.expectation import expected_rows
 from aloof.models.table.explanation import TableExplanation
@@ -22,6 +35,7 @@ from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import like, to_table
 from aloof.models.table.labelling import check_column, read_label_column
+from aloof.models.table.outputs import write_table
 from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
@@ -29,11 +43,13 @@ if TYPE_CHECKING:
     from aloof.estimators import Detector
     from aloof.io.sections import Section
 
-__all__ = ["TableModel"]
+__all__ = ["MissingColumns", "TableModel"]
+
+MissingColumns = Literal["refuse", "fill"]
 
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
-_READING = "reading"
+_READING, _PROFILE = "reading", "profile"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -64,6 +80,8 @@ class TableModel(Model):
     reading
         What was said about how to read the training file: ``delimiter``, ``encoding``,
         ``sheet``, ``header``. It holds for other files, where nothing else is said.
+    profile
+        What other tables are compared with; see `drift`. None: the model is older.
     training
         What it was made from, as JSON can hold it: ``source`` (a path, or None for a frame),
         ``n_rows`` in the source, ``n_used`` of them (all unless it was too large), and of
@@ -79,6 +97,7 @@ class TableModel(Model):
     drop: tuple[str, ...]
     anomaly_value: str | None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    profile: Profile | None = None
 
     section, kind, things, error = "table", "a table", "rows", TableError
 
@@ -230,8 +249,21 @@ class TableModel(Model):
         """Return the first reasons of each row in words."""
         return self.explain(frame).reasons(top)
 
-    def score(self, data: Any, *, reasons: int = 3) -> Any:
+    def score(
+        self,
+        data: Any,
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        keep_all: bool = False,
+        top: int | None = None,
+        flagged_only: bool = False,
+        sort: bool = False,
+        missing_columns: MissingColumns = "refuse",
+    ) -> Any:
         """Return what there is to say about each row, as a frame of the same flavour.
+
+        Warns where the rows do not look like those that were learned from; see `drift`.
 
         Parameters
         ----------
@@ -239,22 +271,131 @@ class TableModel(Model):
             A frame of any flavour, with the id column if the model has one.
         reasons
             How many reasons to give for rows that are flagged.
+        keep, keep_all, top, flagged_only, sort
+            See `streaming.score_file`.
+        missing_columns
+            What becomes of a table that lacks columns of the training table: "refuse" it, or
+            "fill" them. Their values count as missing then; where none was missing in
+            training, as typical. A `DriftWarning` names them.
 
         Returns
         -------
         The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
         calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
         """
-        from aloof.models.table.scores import PartScores
+        from aloof.models.table.scores import chosen_places
 
         table = self._table(data)
+        names = table.column_names if keep_all else keep
+        model = self._accepting(missing_columns)
+        rows, _ = model._scored_table(table, reasons, names, top)
+        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
+        rows = rows.take(pa.array(places))
+        flavour = table if isinstance(data, str | os.PathLike | Source) else data
+        return like(flavour, {name: rows[name] for name in rows.column_names}, places)
+
+    def _scored_table(
+        self,
+        table: pa.Table,
+        reasons: int,
+        keep: Sequence[str],
+        top: int | None,
+    ) -> tuple[pa.Table, ScoredFile]:
+        """Return all rows with their scores, and what there is to say about all."""
+        from aloof.models.table.scores import PartScores
+
         own = () if self.id is None else (self.id,)
-        parts = PartScores(self, own, reasons)
+        parts = PartScores(self, tuple(dict.fromkeys([*own, *keep])), reasons, top)
         parts.check(table.column_names, _issue)
         part = parts.score(table, _issue)
-        rows = parts.settle(part, parts.verdict([part]))
-        flavour = table if isinstance(data, str | os.PathLike | Source) else data
-        return like(flavour, {name: rows[name] for name in rows.column_names})
+        verdict = parts.verdict([part])
+        rows = parts.settle(part, verdict)
+        n_flagged = int(rows["is_anomaly"].to_numpy().sum())
+        drift: tuple[Drift, ...] = ()
+        if table.num_rows:
+            sample = RowSample(self.encoder)
+            sample.add_carried(part)
+            decided = n_flagged if top is None else None
+            drift = self.drift_in(sample, table.column_names, decided, _issue)
+        done = ScoredFile(table.num_rows, n_flagged, drift=drift, remark=verdict.why_none)
+        return rows, done
+
+    def drift(self, data: Any) -> tuple[Drift, ...]:
+        """Return in which ways rows do not look like those that were learned from.
+
+        Columns that are gone or new, values that are missing or cannot be read, numbers in
+        another unit or range, categories never seen or of other shares, times far from those
+        of training. Fresh rows of the same source rarely give any. `score` also says where
+        more rows are flagged than the threshold explains.
+
+        Parameters
+        ----------
+        data
+            A frame, a path or a `Source`.
+        """
+        source, sample = self.read(data), RowSample(self.encoder)
+        for batch in self.batches(source):
+            sample.add(pa.Table.from_batches([batch]))
+        return self.drift_in(sample, column_names(source))
+
+    def drift_in(
+        self,
+        sample: RowSample,
+        names: Sequence[str],
+        n_flagged: int | None = None,
+        warn: Callable[[TableWarning], None] | None = None,
+    ) -> tuple[Drift, ...]:
+        """Return what `drift` does, of a sample of rows.
+
+        Parameters
+        ----------
+        sample
+            Of the rows.
+        names
+            The columns of the table.
+        n_flagged
+            How many rows the threshold flags; None: it does not matter.
+        warn
+            Called with a warning of each, but for what is said where the rows are read.
+        """
+        known = [name for name in (self.label, self.id, *self.drop) if name is not None]
+        found = find_drift(self.encoder, self.profile, sample.rows(), names=names, known=known)
+        if n_flagged is not None:
+            training = self.training
+            anomalies = training["n_anomalies"] / max(1, training["n_used"])
+            together = self.threshold.fdr is not None
+            found += flagged_drift(
+                sample.n_rows,
+                n_flagged,
+                self._normal_rate(),
+                anomalies,
+                together=together,
+            )
+        if warn is not None:
+            for words, about in drift_lines(found):
+                warn(DriftWarning(words, about))
+        return tuple(found)
+
+    def _normal_rate(self) -> float | None:
+        """Return the share of normal rows that is flagged; None: nobody knows."""
+        decision = self.detector.decision_
+        if self.threshold.fdr is not None:
+            return 0.0
+        if decision.calibration is None:
+            return self.threshold.rate
+        n = len(decision.calibration)
+        passed = int((decision.calibration > decision.least).sum()) / n
+        return max(self.threshold.rate or passed, 1 / (n + 1))
+
+    def _accepting(self, missing_columns: MissingColumns) -> TableModel:
+        """Return the model that fills the columns that a table lacks, if it should."""
+        if missing_columns not in get_args(MissingColumns):
+            raise TableError(
+                f"Missing columns: the choice is refuse or fill; got {missing_columns!r}."
+            )
+        if missing_columns == "refuse":
+            return self
+        return replace(self, encoder=replace(self.encoder, fills=True))
 
     def score_file(
         self,
@@ -263,34 +404,55 @@ class TableModel(Model):
         *,
         reasons: int = 3,
         keep: Sequence[str] = (),
+        keep_all: bool = False,
+        top: int | None = None,
+        flagged_only: bool = False,
+        sort: bool = False,
+        missing_columns: MissingColumns = "refuse",
         resume: bool = False,
         force: bool = False,
         progress: Progress | None = None,
     ) -> ScoredFile:
         """Score rows into a file, whatever their number; see `streaming.score_file`."""
+        from aloof.models.table.scores import chosen_places
         from aloof.models.table.streaming import score_file
 
-        source = self.read(data)
+        source, model = self.read(data), self._accepting(missing_columns)
         if isinstance(source, Source):
             return score_file(
-                self,
+                model,
                 source,
                 out,
                 reasons=reasons,
                 keep=keep,
+                keep_all=keep_all,
+                top=top,
+                flagged_only=flagged_only,
+                sort=sort,
                 resume=resume,
                 force=force,
                 progress=progress,
             )
-        if resume or keep:
-            raise TableError("A frame in memory is scored at once: leave keep and resume out.")
-        scored = self.score(source, reasons=reasons)
-        return self._written(scored, out, force=force)
+        if resume:
+            raise TableError("A frame in memory is scored at once: leave resume out.")
+        names = source.column_names if keep_all else keep
+        rows, done = model._scored_table(source, reasons, names, top)
+        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
+        write_table(out, rows.take(pa.array(places)), force=force)
+        return done
 
     def most_anomalous(
-        self, data: Any, top: int = 20, *, reasons: int = 3, progress: Progress | None = None
+        self,
+        data: Any,
+        top: int = 20,
+        *,
+        reasons: int = 3,
+        ids: Sequence[Any] = (),
+        rows: Sequence[int] = (),
+        missing_columns: MissingColumns = "refuse",
+        progress: Progress | None = None,
     ) -> MostAnomalous:
-        """Return the rows with the highest scores, and why.
+        """Return the rows with the highest scores, or those that are asked for, and why.
 
         Parameters
         ----------
@@ -300,12 +462,25 @@ class TableModel(Model):
             How many rows.
         reasons
             How many reasons for each.
+        ids, rows
+            Rows to tell about in place of the highest: by their values in the id column, and
+            by their numbers, counted from 1. They come in the order of the table.
+        missing_columns
+            As in `score`.
         progress
             Called with how many rows are done, and how many there are.
         """
         from aloof.models.table.highest import highest_rows
 
-        return highest_rows(self, self.read(data), top, n_reasons=reasons, progress=progress)
+        return highest_rows(
+            self._accepting(missing_columns),
+            self.read(data),
+            top,
+            n_reasons=reasons,
+            ids=[str(id) for id in ids],
+            numbers=rows,
+            progress=progress,
+        )
 
     def evaluate(
         self,
@@ -313,6 +488,7 @@ class TableModel(Model):
         *,
         label: str | None = None,
         anomaly_value: str | None = None,
+        missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> Evaluation:
         """Return how well scores and decisions agree with labels.
@@ -323,10 +499,13 @@ class TableModel(Model):
             A frame, a path or a `Source`. Rows without a label have no say.
         label, anomaly_value
             The column of labels, and the label of anomalies; None: as in training.
+        missing_columns
+            As in `score`.
         progress
             Called with how many rows are done, and how many there are.
         """
-        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        model, source = self._accepting(missing_columns), self.read(data)
+        labelled = model._labelled(label, anomaly_value)
         labelled._label_among(column_names(source))
         return self._evaluation(*labelled._labels_and_scores(source, progress))
 
@@ -336,6 +515,7 @@ class TableModel(Model):
         *,
         label: str | None = None,
         anomaly_value: str | None = None,
+        missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> TableModel:
         """Learn which scores normal rows have from rows that were not trained on.
@@ -347,6 +527,8 @@ class TableModel(Model):
         label, anomaly_value
             The column of labels, and the label of anomalies; None: as in training, if it is
             there. Rows labelled as anomalies are left out.
+        missing_columns
+            As in `score`.
         progress
             Called with how many rows are done, and how many there are.
 
@@ -354,10 +536,12 @@ class TableModel(Model):
         -------
         The model. The rule of its threshold stays; the level is that of these rows.
         """
-        labelled, source = self._labelled(label, anomaly_value), self.read(data)
+        model, source = self._accepting(missing_columns), self.read(data)
+        labelled = model._labelled(label, anomaly_value)
         if label is not None:
             labelled._label_among(column_names(source))
         chosen = {"label": label, "anomaly_value": anomaly_value}
+        chosen |= {"missing_columns": missing_columns}
         call = _call(self.calibrate, source, chosen)
         return self._calibrated(*labelled._labels_and_scores(source, progress), call)
 
@@ -370,6 +554,7 @@ class TableModel(Model):
         title: str = "Anomaly report",
         label: str | None = None,
         anomaly_value: str | None = None,
+        missing_columns: MissingColumns = "refuse",
         force: bool = False,
         seed: int = 0,
         progress: Progress | None = None,
@@ -393,6 +578,8 @@ class TableModel(Model):
             The heading.
         label, anomaly_value
             The column of labels, and the label of anomalies; None: as in training.
+        missing_columns
+            As in `score`.
         force
             Whether a file that is there may be replaced.
         seed
@@ -404,10 +591,11 @@ class TableModel(Model):
         from aloof.models.table.page import write_table_page
 
         check_report(out, force=force, top=top)
-        source, labelled = self.read(data), self
+        source, labelled = self.read(data), self._accepting(missing_columns)
         chosen = {"label": label, "anomaly_value": anomaly_value}
+        chosen |= {"missing_columns": missing_columns}
         if label is not None or anomaly_value is not None:
-            labelled = self._labelled(label, anomaly_value)
+            labelled = labelled._labelled(label, anomaly_value)
         if label is not None:
             labelled._label_among(column_names(source))
         write_table_page(
@@ -471,7 +659,13 @@ class TableModel(Model):
 
     def _state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _STATE}
-        return {"encoder": self.encoder.state(), **state, _READING: dict(self.reading)}
+        profile = None if self.profile is None else self.profile.state()
+        return {
+            "encoder": self.encoder.state(),
+            **state,
+            _READING: dict(self.reading),
+            _PROFILE: profile,
+        }
 
     @classmethod
     def _schema(cls) -> type[Section]:
@@ -486,11 +680,13 @@ class TableModel(Model):
             raise ValueError("the columns are not those of the detector")
         names = {name: state[name] for name in _STATE}
         reading = dict(state.get(_READING, {}))  # older models have none
+        profile = state.get(_PROFILE)
         return {
             "encoder": encoder,
             **names,
             "drop": tuple(names["drop"]),
             _READING: {name: value for name, value in reading.items() if value is not None},
+            _PROFILE: None if profile is None else Profile.from_state(profile),
         }
 
     def _label_among(self, names: Sequence[str]) -> str:
@@ -516,15 +712,21 @@ class TableModel(Model):
     def scored(
         self, data: Any, progress: Progress | None = None
     ) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64]]]:
-        """Yield the rows in parts, with their scores; warn once of each thing."""
+        """Yield the rows in parts, with their scores; warn once of each thing.
+
+        What does not look like the rows that were learned from is said at the end.
+        """
         source, done = self.read(data), 0
+        sample = RowSample(self.encoder)
         total = source.n_rows if isinstance(source, Source) else source.num_rows
         warn = once_of_each(_issue)
         for batch in self.batches(source):
             yield batch, self.anomaly_score(batch, warn=warn)
+            sample.add(pa.Table.from_batches([batch]))
             done += batch.num_rows
             if progress is not None:
                 progress(done, total)
+        self.drift_in(sample, column_names(source), warn=warn)
 
     def _labels_and_scores(
         self, source: Source | pa.Table, progress: Progress | None

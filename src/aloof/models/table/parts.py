@@ -109,7 +109,7 @@ class Parts:
             return
         raise TableError(
             f"{self.folder} holds the parts of a run that was not finished. Continue it with "
-            "resume, or start anew with force."
+            "resume=True (--resume), or start anew with force=True (--force)."
         )
 
     def _check_same(self, run: Mapping[str, str]) -> None:
@@ -118,13 +118,14 @@ class Parts:
         except (OSError, ValueError) as error:
             raise TableError(
                 f"{self.folder / _RUN} cannot be read: {first_line(error)}. Start anew with "
-                "force."
+                "force=True (--force)."
             ) from error
         other = [word for word in run if before.get(word) != run[word]]
         if other:
             raise TableError(
                 f"The run that was not finished had another {' and another '.join(other)}, so "
-                "it cannot be continued. Give the same again, or start anew with force."
+                "it cannot be continued. Give the same again, or start anew with "
+                "force=True (--force)."
             )
 
     def _count(self) -> None:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from aloof.calibration import Decision
 from aloof.exceptions import TableError, TableWarning
+from aloof.models.table.drift import RowSample
 from aloof.models.table.labelling import check_column
 from aloof.models.table.model import TableModel
 
-__all__ = ["PartScores", "Verdict"]
+__all__ = ["PartScores", "Verdict", "chosen_places"]
 
 _SCORE, _P, _FLAG = "anomaly_score", "p_value", "is_anomaly"
 
@@ -36,11 +37,18 @@ class Verdict:
     schema
         Names and types of the columns of the result.
     level
-        The anomaly score above which a row is an anomaly.
+        The anomaly score above which a row is flagged.
+    places
+        Where the rows are that are flagged, counted from 0, in place of a level; None: the
+        level decides.
+    why_none
+        Why no row is flagged, and what would change it; nothing where some are.
     """
 
     schema: pa.Schema
     level: float
+    places: NDArray[np.int64] | None = None
+    why_none: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,16 +66,29 @@ class PartScores:
         The columns to copy.
     reasons
         How many reasons to give.
+    top
+        How many rows to flag, those with the highest scores, the earlier of equal ones; None:
+        those that the threshold says.
     """
 
     model: TableModel
     keep: tuple[str, ...]
     reasons: int
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.top is not None and self.top < 1:
+            raise TableError(f"The top must be at least 1; got {self.top}.")
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return which columns of a table with these names have to be read."""
+        used = [name for name in self.model.columns if name in names]
+        return list(dict.fromkeys([*self.keep, *used]))
 
     @property
-    def columns(self) -> list[str]:
-        """Which columns have to be read."""
-        return list(dict.fromkeys([*self.keep, *self.model.columns]))
+    def each_by_itself(self) -> bool:
+        """Whether a row is decided whatever the others are."""
+        return self.top is None and self.model.threshold.fdr is None
 
     @cached_property
     def decision(self) -> Decision:
@@ -102,13 +123,13 @@ class PartScores:
 
     def score(self, table: pa.Table, warn: Callable[[TableWarning], None]) -> pa.Table:
         """Return the part that belongs to some rows."""
-        used = table.select(list(self.model.columns))
+        used = table.select([n for n in self.model.columns if n in table.column_names])
         encoded = self.model.encode(used, warn=warn)
         scores = self.model.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
         columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}
         columns[_SCORE] = scores
         words = np.full((len(scores), len(self.reason_names)), None, dtype=object)
-        may_be = np.flatnonzero(scores > self.decision.least)  # whatever the other rows are
+        may_be = self._may_be(scores)
         if self.reason_names and len(may_be):
             found = self.model.explain_encoded(encoded[may_be], used.take(pa.array(may_be)))
             told = found.reasons(len(self.reason_names))
@@ -116,18 +137,31 @@ class PartScores:
                 words[row, : len(reasons)] = reasons
         for name, column in zip(self.reason_names, words.T, strict=True):
             columns[name] = pa.array(column, pa.string())
-        return pa.table(columns)
+        return RowSample(self.model.encoder).carried_by(pa.table(columns), used)
 
     def verdict(self, parts: Iterable[pa.Table]) -> Verdict:
         """Decide over all parts; reads them once, one at a time."""
         counts = self.decision.counts(())
         kept: list[pa.Schema] = []
+        highest, places, done = np.empty(0), np.empty(0, np.int64), 0
         for part in parts:
-            schema = part.select(self.keep).schema
+            schema = part.select(self.keep).schema.remove_metadata()
             if schema not in kept:
                 kept.append(schema)
-            counts += self.decision.counts(_array(part[_SCORE]))
-        return Verdict(self.schema(_common(kept)), self.decision.level(counts))
+            scores = _array(part[_SCORE])
+            counts += self.decision.counts(scores)
+            if self.top is not None:
+                highest = np.concatenate([highest, scores])
+                places = np.concatenate([places, done + np.arange(len(scores))])
+                chosen = np.argsort(-highest, kind="stable")[: self.top]
+                highest, places = highest[chosen], places[chosen]
+            done += len(scores)
+        schema = self.schema(_common(kept))
+        if self.top is not None:
+            return Verdict(schema, np.inf, np.sort(places))
+        return Verdict(
+            schema, self.decision.level(counts), why_none=self.decision.why_none(counts)
+        )
 
     def schema(self, kept: Iterable[pa.Field]) -> pa.Schema:
         """Return the columns of the result, given those that are kept."""
@@ -142,8 +176,8 @@ class PartScores:
             ]
         )
 
-    def settle(self, part: pa.Table, verdict: Verdict) -> pa.Table:
-        """Return the rows of a part as they are written."""
+    def settle(self, part: pa.Table, verdict: Verdict, first: int = 0) -> pa.Table:
+        """Return the rows of a part as they are written; `first` rows are before it."""
         scores = _array(part[_SCORE])
         columns: dict[str, Any] = {
             name: part[name].cast(verdict.schema.field(name).type) for name in self.keep
@@ -151,7 +185,10 @@ class PartScores:
         columns[_SCORE] = scores
         if (p := self.decision.p_values(scores)) is not None:
             columns[_P] = p
-        columns[_FLAG] = flagged = scores > verdict.level
+        flagged = scores > verdict.level
+        if verdict.places is not None:
+            flagged = np.isin(first + np.arange(len(scores)), verdict.places)
+        columns[_FLAG] = flagged
         mask, none = pa.array(flagged), pa.scalar(None, pa.string())
         for name in self.reason_names:
             columns[name] = pc.if_else(mask, part[name], none)
@@ -171,7 +208,26 @@ class PartScores:
             "threshold": json.dumps([model.threshold.as_dict(), float(detector.offset_)]),
             "choice of columns": json.dumps(self.keep),
             "number of reasons": str(self.reasons),
+            "top": str(self.top),
         }
+
+    def _may_be(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the rows that may turn out to be flagged, whatever the other rows are."""
+        if self.top is None:
+            return np.flatnonzero(scores > self.decision.least)
+        return np.sort(np.argsort(-scores, kind="stable")[: self.top])
+
+
+def chosen_places(
+    rows: pa.Table, *, flagged_only: bool = False, sort: bool = False
+) -> NDArray[np.intp]:
+    """Return which scored rows to show: the flagged, the highest first, or all as they are."""
+    places = np.arange(rows.num_rows)
+    if flagged_only:
+        places = np.flatnonzero(rows[_FLAG].to_numpy())
+    if sort:
+        places = places[np.argsort(-_array(rows[_SCORE])[places], kind="stable")]
+    return places
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[np.float64]:

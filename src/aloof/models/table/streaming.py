@@ -13,7 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,11 +25,12 @@ from aloof._version import __version__
 from aloof.exceptions import TableError, TableWarning, once_of_each
 from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
+from aloof.models.table.drift import RowSample
 from aloof.models.table.files import Source, open_source
 from aloof.models.table.model import TableModel
 from aloof.models.table.outputs import check_output, open_output
 from aloof.models.table.parts import Parts, PartsError
-from aloof.models.table.scores import PartScores, Verdict
+from aloof.models.table.scores import PartScores, Verdict, chosen_places
 
 __all__ = ["is_unfinished", "score_file"]
 
@@ -47,6 +48,10 @@ def score_file(
     *,
     reasons: int = 3,
     keep: Sequence[str] = (),
+    keep_all: bool = False,
+    top: int | None = None,
+    flagged_only: bool = False,
+    sort: bool = False,
     resume: bool = False,
     force: bool = False,
     warn: Callable[[TableWarning], None] | None = None,
@@ -71,6 +76,15 @@ def score_file(
         How many reasons to give for rows that are flagged.
     keep
         Columns of the source to copy, besides the id.
+    keep_all
+        Copy all columns of the source.
+    top
+        How many rows to flag, whatever their scores: the highest, the earlier of equal ones.
+        None: those that the threshold says.
+    flagged_only
+        Write the rows that are flagged, and no others.
+    sort
+        Write the highest scores first. Memory holds all rows that are written.
     resume
         Continue a run of the same model over the same source that was killed, if there is
         one. The result is the same, byte for byte, as if it had not been killed.
@@ -86,23 +100,26 @@ def score_file(
     check_output(out, force=force)
     source = source if isinstance(source, Source) else open_source(source)
     own = [] if model.id is None else [model.id]
+    kept = [*own, *keep, *(source.names if keep_all else ())]
     run = _Run(
         source,
-        PartScores(model, tuple(dict.fromkeys([*own, *keep])), reasons),
+        PartScores(model, tuple(dict.fromkeys(kept)), reasons, top),
         once_of_each(_issue if warn is None else warn),
         progress or (lambda done, total: None),
+        flagged_only,
+        sort,
     )
     target = None if _is_stream(out) else Path(out)
     fingerprint = source.fingerprint()
     if resume and (target is None or fingerprint is None):
         raise TableError(
             "A run that reads standard input or writes standard output cannot be continued. "
-            "Name files, or leave resume out."
+            "Name files, or leave resume (--resume) out."
         )
     run.check()
     if target is not None and fingerprint is not None:
         return run.to_file(target, fingerprint, resume=resume, force=force)
-    if target is None and model.threshold.fdr is None:
+    if target is None and run.scores.each_by_itself:
         return run.straight_to(out)
     with tempfile.TemporaryDirectory(
         prefix=".aloof-", dir=None if target is None else target.parent
@@ -118,6 +135,8 @@ class _Run:
     scores: PartScores
     warn: Callable[[TableWarning], None]
     progress: Progress
+    flagged_only: bool
+    sort: bool
 
     def check(self) -> None:
         """Raise before any work is done if the columns do not fit."""
@@ -153,7 +172,7 @@ class _Run:
         except (TableError, OSError) as error:
             raise _with_advice(error, parts) from error
         parts.discard()
-        return ScoredFile(done.n_rows, done.n_anomalies, resumed)
+        return replace(done, n_resumed=resumed)
 
     def straight_to(self, out: str | os.PathLike[str]) -> ScoredFile:
         """Write rows as they come, where each is decided by itself."""
@@ -179,19 +198,32 @@ class _Run:
         force: bool,
     ) -> ScoredFile:
         n_rows = n_anomalies = 0
+        model, held = self.scores.model, []
+        sample = RowSample(model.encoder)
         with open_output(out, verdict.schema, force=force) as output:
             for part in parts:
-                rows = self.scores.settle(part, verdict)
-                output.write(rows)
+                rows = self.scores.settle(sample.add_carried(part), verdict, n_rows)
                 n_rows += rows.num_rows
                 n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
-        return ScoredFile(n_rows, n_anomalies)
+                if self.flagged_only:
+                    rows = rows.filter(rows["is_anomaly"])
+                if self.sort:
+                    held.append(rows)
+                else:
+                    output.write(rows)
+            if self.sort:
+                whole = pa.concat_tables(held)
+                output.write(whole.take(pa.array(chosen_places(whole, sort=True))))
+        decided = n_anomalies if self.scores.top is None else None
+        drift = model.drift_in(sample, self.source.names, decided, self.warn)
+        return ScoredFile(n_rows, n_anomalies, drift=drift, remark=verdict.why_none)
 
     def _scored(self, skip: int) -> Iterator[pa.Table]:
         """Yield the parts that follow the first `skip` rows."""
         done, total = skip, about_rows(self.source)
         self.progress(done, total)
-        batches = self.source.batches(self.scores.columns, rows=_ROWS, skip=skip)
+        wanted = self.scores.columns(self.source.names)
+        batches = self.source.batches(wanted, rows=_ROWS, skip=skip)
         workers = torch.get_num_threads() if self._on_cpu else 1
         for part, remarks in _in_order(self._score, batches, workers):
             first, done = done + 1, done + part.num_rows
@@ -237,7 +269,7 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
         return PartsError(str(error))
     return PartsError(
         f"{error} The scores of {parts.n_rows:,} rows are kept in {parts.folder}; continue "
-        "with resume."
+        "with resume=True (--resume)."
     )
 
 

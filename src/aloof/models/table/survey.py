@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aloof.exceptions import TableWarning, once_of_each
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import Progress
+from aloof.models.table.drift import RowSample
 from aloof.models.table.lowest import Lowest, Rows
 from aloof.models.table.model import TableModel
 from aloof.report.findings import Findings, Tally
@@ -83,8 +84,11 @@ def survey(
     remarks: list[TableWarning] = []
     warn = once_of_each(remarks.append)
     done, has_labels = 0, False
+    sample, names = RowSample(model.encoder), []
     for batch in batches:
         table = pa.Table.from_batches([batch])
+        sample.add(table)
+        names = table.column_names
         encoded = model.encode(table, warn=warn)
         scores = model.detector.anomaly_score(encoded)
         labels = np.full(len(scores), UNLABELLED)
@@ -101,6 +105,7 @@ def survey(
         done += len(scores)
         if progress is not None:
             progress(done, total)
+    model.drift_in(sample, names, warn=warn)
     return Survey(
         **vars(tally.findings("rows", has_labels=has_labels)),
         highest=highest.rows(),

@@ -271,6 +271,22 @@ class Column(ABC):
     def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
         """Write the features into `out`, ``(n, len(features))``."""
 
+    def absent(self) -> NDArray[np.float32]:
+        """Return the features where a table lacks the column: nothing that stands out.
+
+        They are those of a missing value, or of `typical` where none was missing in training.
+        """
+        value = None if self.missing_share else self.typical()
+        out = np.zeros((1, len(self.features)), np.float32)
+        if self.missing_share or value is not None:
+            self.encode(pa.array([value], pa.string()), out, lambda values, what: None)
+        features: NDArray[np.float32] = out[0]
+        return features
+
+    def typical(self) -> str | None:
+        """Return a value as a typical row has it, as text; None: there is none."""
+        return None
+
     def read(self, array: pa.Array) -> NDArray[Any]:
         """Return the values as they are understood: text, None where there is none."""
         text = read_text(self.name, array).to_numpy(zero_copy_only=False)

@@ -150,6 +150,10 @@ class CategoryColumn(Column):
         out[:] = 0
         out[np.arange(len(slots)), slots] = self._weights[slots]
 
+    def typical(self) -> str | None:
+        """Return the most frequent value."""
+        return self.categories[0] if self.categories else None
+
     def read(self, array: pa.Array) -> NDArray[Any]:
         """Return the values as text, None where there is none."""
         return np.asarray(self._text(array).to_numpy(zero_copy_only=False), dtype=object)

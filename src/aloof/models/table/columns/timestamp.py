@@ -33,8 +33,8 @@ __all__ = ["Cycle", "TimestampColumn"]
 
 _DAY = 86_400.0
 # Time goes on: so much later or earlier than in training, or the length of the training
-# period if it is longer, is no reason to stand out.
-_FREE = 366 * _DAY
+# period if it is longer, is no reason to stand out. Beyond, it becomes one little by little.
+_FREE, _GROWING = 5 * 365.25 * _DAY, 2 * 365.25 * _DAY
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
 # Where the user says that a column is times, or it looks like some, at least so many must be.
@@ -84,8 +84,9 @@ class TimestampColumn(Column):
     """Position in the training period, time of day and day of the week.
 
     Times are wall times: those with a time zone are taken to the zone of the training rows.
-    Before and after the training period the position stays where the period ends, for a
-    year or as long as the period; what is farther off stands out as never seen.
+    Before and after the training period the position stays where the period ends, for five
+    years or as long as the period. Then it moves away, and after two more years stands out as
+    never seen: a wrong century is an anomaly, next year is not.
 
     Attributes
     ----------
@@ -301,9 +302,10 @@ class TimestampColumn(Column):
     def _position(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         free = max(self.high - self.low, _FREE)
         position = (np.clip(seconds, self.low, self.high) - self.centre) / self.scale
-        position[seconds < self.low - free] = -NEVER
-        position[seconds > self.high + free] = NEVER
-        return np.asarray(position)
+        off = np.maximum(self.low - seconds, seconds - self.high)
+        farness = np.clip((off - free) / _GROWING, 0, 1)
+        farthest = np.where(seconds < self.low, -NEVER, NEVER)
+        return np.asarray(position + farness * (farthest - position))
 
     def _stamped(self, seconds: NDArray[np.float64]) -> NDArray[Any]:
         unit = "datetime64[s]" if self.position else "timedelta64[s]"

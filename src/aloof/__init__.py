@@ -58,8 +58,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "models"),
-    *("networks", "objectives", "planning", "report", "scoring", "text", "training", "vae"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "metrics"),
+    *("models", "networks", "objectives", "planning", "report", "scoring", "text"),
+    *("training", "vae"),
 )
 
 

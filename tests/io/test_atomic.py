@@ -122,7 +122,8 @@ old = here / "text"
 old.write_text("old")
 old.chmod(0o600)
 write_file(old, "new", DatasetError)
-write_file(here / "tensors", lambda path: save_tensors(path, {"a": torch.ones(2)}), DatasetError)
+save = lambda path: save_tensors(path, {"a": torch.ones(2)})
+write_file(here / "tensors", save, DatasetError)
 X = np.random.default_rng(0).normal(size=(40, 2))
 VAE(n_members=1, max_epochs=1, hidden=(4,)).fit(X).save(here / "model")
 """

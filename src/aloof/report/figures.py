@@ -19,7 +19,14 @@ from aloof.exceptions import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check_drawing", "latent_map", "plot_roc", "save_figure", "score_histograms"]
+__all__ = [
+    "check_drawing",
+    "latent_map",
+    "plot_history",
+    "plot_roc",
+    "save_figure",
+    "score_histograms",
+]
 
 _NORMAL, _ANOMALY = "#4477aa", "#cc3311"
 _LINES = ("#777777", "#ee7733", "#0077bb", "#009988", "#aa3377", "#222222")
@@ -97,6 +104,36 @@ def score_histograms(
         axis.set_title(title)
     axes[0].set_ylabel("rows")
     axes[0].legend(frameon=False)
+    return figure
+
+
+def plot_history(
+    history: Mapping[str, NDArray[np.float64]],
+    *,
+    best_epoch: NDArray[np.int64] | None = None,
+) -> Figure:
+    """Show curves of a training side by side.
+
+    Parameters
+    ----------
+    history
+        By name, ``(epochs, members)``, or one value for each epoch. Curves without a finite
+        value, such as that of anomalies where there are none, are left out.
+    best_epoch
+        Of each member, the epoch whose state was kept; the first is 1.
+    """
+    curves = {name: values for name, values in history.items() if np.isfinite(values).any()}
+    figure, axes = _panels(len(curves), width=3.4, height=2.8)
+    for axis, (name, values) in zip(axes, curves.items(), strict=True):
+        members = values if values.ndim == 2 else values[:, np.newaxis]
+        epochs = np.arange(1, len(members) + 1)
+        for k, line in enumerate(members.T):
+            colour = _LINES[k % len(_LINES)] if members.shape[1] > 1 else _NORMAL
+            axis.plot(epochs, line, color=colour, lw=1.2)
+            if best_epoch is not None and values.ndim == 2:
+                axis.axvline(best_epoch[k], color=colour, lw=0.8, ls="--")
+        axis.set_title(name.replace("_", " "))
+        axis.set_xlabel("epoch")
     return figure
 
 

@@ -159,10 +159,10 @@ def check_share(labels: NDArray[np.int64]) -> None:
     n_anomalies = int((labels == ANOMALY).sum())
     if 2 * n_anomalies > len(labels):
         raise LabelError(
-            f"{n_anomalies:,} of {len(labels):,} images are labelled as anomalies, and it takes "
-            "mostly normal images to learn what is normal. If the labels or the folders of "
-            "normal images and anomalies were swapped, give them the other way round; if not, "
-            "some of the anomalies will do."
+            f"{n_anomalies:,} of {len(labels):,} images are labelled as anomalies, and it "
+            "takes mostly normal images to learn what is normal. If the labels or the "
+            "folders of normal images and anomalies were swapped, give them the other way "
+            "round; if not, some of the anomalies will do."
         )
 
 

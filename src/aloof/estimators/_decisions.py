@@ -26,8 +26,8 @@ def _has_probabilities(detector: Decisions) -> bool:
     if detector._probability is None:
         raise AttributeError(
             f"{type(detector).__name__} has no probabilities yet. Call calibrate(X, y) with "
-            "rows that were not used to fit, normal ones and labelled anomalies in the shares in "
-            "which they are to come."
+            "rows that were not used to fit, normal ones and labelled anomalies in the shares "
+            "in which they are to come."
         )
     return True
 

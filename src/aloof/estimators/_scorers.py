@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from inspect import signature
+from types import FrameType
 from typing import Any, Literal
 
 from aloof.exceptions import LabelError
@@ -48,31 +49,35 @@ def check_scorer(owner: str, labels: Labels, response: Response) -> None:
     response
         The method that was called.
     """
-    scorer = _asking()
-    if scorer is None:
-        return
-    reason = _wrong(scorer, meanings(labels), response)
-    if reason is None:
-        return
-    name = scorer._score_func.__name__
-    ours = _OURS.get(name, "roc_auc")
-    raise LabelError(
-        f"scikit-learn's scorer with {name} would be wrong: {reason}. Use "
-        f"scoring=aloof.metrics.scorer({ours!r}), which knows what the labels of {owner} mean."
-    )
+    for scorer in _asking(response):
+        if reason := _wrong(scorer, meanings(labels), response):
+            name = scorer._score_func.__name__
+            ours = _OURS.get(name, "roc_auc")
+            raise LabelError(
+                f"scikit-learn's scorer with {name} would be wrong: {reason}. Use "
+                f"scoring=aloof.metrics.scorer({ours!r}), which knows what the labels of "
+                f"{owner} mean."
+            )
 
 
-def _asking() -> Any | None:
-    """Return the scorer of scikit-learn, with a function of its own, that waits for a call."""
-    frame = sys._getframe(2)
+def _asking(response: Response) -> list[Any]:
+    """Return the scorers with a function of scikit-learn's own that wait for a response.
+
+    Where several are to be computed, one response is for all of them.
+    """
+    found: dict[int, Any] = {}
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if frame.f_code.co_name == "_score" and frame.f_globals.get("__name__") == _HOME:
-            scorer = frame.f_locals.get("self")
-            function = getattr(scorer, "_score_func", None)
-            own = str(getattr(function, "__module__", "")).startswith("sklearn.")
-            return scorer if own else None
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+        if frame.f_globals.get("__name__") == _HOME:
+            caller = frame.f_locals.get("self")
+            for scorer in [caller, *getattr(caller, "_scorers", {}).values()]:
+                function = getattr(scorer, "_score_func", None)
+                methods = getattr(scorer, "_response_method", "")
+                wanted = methods if isinstance(methods, str) else methods[0]
+                if wanted == response and function.__module__.startswith("sklearn."):
+                    found[id(scorer)] = scorer
+        frame = frame.f_back
+    return list(found.values())
 
 
 def _wrong(scorer: Any, mapping: Mapping[Any, int], response: Response) -> str | None:

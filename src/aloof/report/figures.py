@@ -117,12 +117,12 @@ def plot_history(
     Parameters
     ----------
     history
-        By name, ``(epochs, members)``, or one value for each epoch. Curves without a finite
-        value, such as that of anomalies where there are none, are left out.
+        By name, ``(epochs, members)``, or one value for each epoch. Curves that are zero, as
+        that of anomalies where there are none, are left out.
     best_epoch
         Of each member, the epoch whose state was kept; the first is 1.
     """
-    curves = {name: values for name, values in history.items() if np.isfinite(values).any()}
+    curves = {name: values for name, values in history.items() if values.any()}
     figure, axes = _panels(len(curves), width=3.4, height=2.8)
     for axis, (name, values) in zip(axes, curves.items(), strict=True):
         members = values if values.ndim == 2 else values[:, np.newaxis]

@@ -49,7 +49,7 @@ class ProbabilityCurve:
         --------
         >>> curve = ProbabilityCurve.fit(np.arange(90.0), 60 + 50 * np.arange(10.0))
         >>> low, middle, high = curve([20, 110, 500])
-        >>> bool(low < 0.05 < 0.3 < middle < 0.9 < high)
+        >>> bool(low < 0.05 < 0.2 < middle < 0.9 < high)
         True
         """
         low, high = np.asarray(normal, np.float64), np.asarray(anomalies, np.float64)

@@ -99,7 +99,7 @@ class Decisions:
             no say.
         """
         scores = self.anomaly_score(X)
-        labels = read_labels(as_array(y), len(scores), self.labels, training=False)
+        labels = self._read_labels(y, len(scores), training=False)
         check_both(labels)
         return roc_auc(labels, scores)
 
@@ -128,8 +128,7 @@ class Decisions:
         """
         check_is_fitted(self)
         scores = self.anomaly_score(X)
-        given = None if y is None else as_array(y)
-        anomalous = read_labels(given, len(scores), self.labels) == ANOMALY
+        anomalous = self._read_labels(y, len(scores)) == ANOMALY
         self._calibrate(scores[~anomalous])
         if anomalous.any():
             self._probability = ProbabilityCurve.fit(scores[~anomalous], scores[anomalous])
@@ -227,3 +226,9 @@ class Decisions:
                 "calibrate(X) with rows that were not used to fit."
             )
         return self.calibration_scores_
+
+    def _read_labels(
+        self, y: ArrayLike | None, n_rows: int, *, training: bool = True
+    ) -> NDArray[np.int64]:
+        given = None if y is None else as_array(y)
+        return read_labels(given, n_rows, self.labels, training=training)

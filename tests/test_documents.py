@@ -6,10 +6,13 @@ import re
 import runpy
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from aloof.estimators import DETECTORS
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,10 +54,6 @@ def test_links_of_the_documents_lead_somewhere() -> None:
 
 def test_docstrings_name_all_parameters_and_no_others() -> None:
     """A parameter that ``help`` does not show is a parameter nobody finds."""
-    from dataclasses import fields
-
-    from aloof.estimators import DETECTORS
-
     for detector in DETECTORS.values():
         section = (detector.__doc__ or "").split("Parameters\n")[1].split("Attributes\n")[0]
         names = re.findall(r"^([a-z_]+(?:, [a-z_]+)*)$", section, re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def test_of_rows_with_a_probability_so_many_are_anomalies() -> None:
     truth, found = np.arange(22000) >= 20000, curve(scores)
     assert found.mean() == pytest.approx(truth.mean(), abs=0.01)
     edges = [0, 0.05, 0.2, 0.4, 0.6, 0.8, 1]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = (found >= low) & (found < high)
         assert inside.sum() > 400
         assert truth[inside].mean() == pytest.approx(found[inside].mean(), abs=0.07)

@@ -33,7 +33,9 @@ __all__ = [
 ]
 
 
-def check_both(labels: NDArray[np.int64], things: str = "rows") -> None:
+def check_both(
+    labels: NDArray[np.int64], things: str = "rows", *, in_folds: bool = False
+) -> None:
     """Raise unless there are labelled anomalies and labelled normal rows.
 
     Parameters
@@ -42,6 +44,8 @@ def check_both(labels: NDArray[np.int64], things: str = "rows") -> None:
         1, 0 and -1.
     things
         What they are of, in the plural.
+    in_folds
+        Whether they may be those of a fold, which somebody else chose.
     """
     anomaly, normal = labels == ANOMALY, labels == NORMAL
     if not anomaly.any() or not normal.any():
@@ -51,6 +55,7 @@ def check_both(labels: NDArray[np.int64], things: str = "rows") -> None:
             f"{len(labels):,} {things} {int(anomaly.sum()):,} are labelled as anomalies, "
             f"{int(normal.sum()):,} as normal. Those without a label do not count; label those "
             "known to be normal with 0, anomalies with 1."
+            + (" If this is a fold, use cv=StratifiedKFold(shuffle=True)." if in_folds else "")
         )
 
 
@@ -158,7 +163,7 @@ class Scorer:
         n_rows = len(X) if hasattr(X, "__len__") else X.shape[0]
         convention = _convention(estimator) if self.labels is None else self.labels
         labels = read_labels(y, n_rows, convention, training=False)
-        check_both(labels)
+        check_both(labels, in_folds=True)
         if self.name in _OF_DECISIONS:
             flagged = np.asarray(estimator.predict(X)) == -1
             return _OF_DECISIONS[self.name](labels, np.empty(0), flagged, None)

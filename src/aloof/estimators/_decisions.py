@@ -100,7 +100,7 @@ class Decisions:
         """
         scores = self.anomaly_score(X)
         labels = self._read_labels(y, len(scores), training=False)
-        check_both(labels)
+        check_both(labels, in_folds=True)
         return roc_auc(labels, scores)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:

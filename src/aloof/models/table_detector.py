@@ -160,7 +160,7 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the area under the ROC curve of the anomaly scores; see `aloof.VAE.score`."""
         scores = self.anomaly_score(X)
         labels = read_labels(y, len(scores), self.labels, training=False)
-        check_both(labels)
+        check_both(labels, in_folds=True)
         return roc_auc(labels, scores)
 
     def explain(self, X: Any) -> TableExplanation:

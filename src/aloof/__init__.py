@@ -28,6 +28,7 @@ if typing.TYPE_CHECKING:
     from aloof.models.images import ImageModel
     from aloof.models.loading import load
     from aloof.models.table import TableModel
+    from aloof.models.table_detector import TableDetector
 
 __all__ = [
     "VAE",
@@ -35,6 +36,7 @@ __all__ = [
     "ImageModel",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
+    "TableDetector",
     "TableModel",
     "__version__",
     "encode_labels",
@@ -51,6 +53,7 @@ _HOMES = {
     "ImageModel": "models.images",
     "MaxMinDualPriorVAE": "estimators",
     "MaxMinVAE": "estimators",
+    "TableDetector": "models.table_detector",
     "TableModel": "models.table",
     "encode_labels": "labels",
     "fit": "models.fitting",
@@ -58,8 +61,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "models"),
-    *("networks", "objectives", "planning", "report", "scoring", "text", "training", "vae"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "metrics"),
+    *("models", "networks", "objectives", "planning", "report", "scoring", "text"),
+    *("training", "vae"),
 )
 
 

@@ -2,7 +2,7 @@
 
 The same numbers mean opposite things in neighbouring libraries, and a detector trained
 with inverted labels fails without a word. So what looks like another convention is
-refused, and `encode_labels` converts it.
+refused unless it is declared, and `encode_labels` converts it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ __all__ = [
     "NORMAL",
     "UNLABELLED",
     "Convention",
+    "Labels",
     "encode_labels",
+    "meanings",
     "normal_rows",
     "read_labels",
     "with_gaps",
@@ -31,6 +33,7 @@ __all__ = [
 ANOMALY, NORMAL, UNLABELLED = 1, 0, -1
 
 Convention = Literal["aloof", "pyod", "deepod", "deepsad", "sklearn-outlier"]
+Labels = Convention | Mapping[Any, int]
 
 _CONVENTIONS: dict[str, dict[int, int]] = {
     "aloof": {1: ANOMALY, 0: NORMAL, -1: UNLABELLED},
@@ -41,14 +44,29 @@ _CONVENTIONS: dict[str, dict[int, int]] = {
 }
 _HINT = (
     "aloof expects 1 for anomalies, 0 for normal rows and -1, NaN or None for unlabelled "
-    "ones. Convert with aloof.encode_labels(y, convention), where convention is one of "
+    "ones. Convert with aloof.encode_labels(y, convention), or let a detector do it: "
+    "DualPriorVAE(labels=convention). The convention is one of "
     f"{', '.join(map(repr, _CONVENTIONS))} or a mapping such as {{'fraud': 1, 'ok': 0}}."
 )
 
 
-def encode_labels(
-    y: ArrayLike, convention: Convention | Mapping[Any, int]
-) -> NDArray[np.int64]:
+def meanings(convention: Labels) -> dict[Any, int]:
+    """Return what each value of a convention means: 1, 0 or -1."""
+    if isinstance(convention, Mapping):
+        mapping = dict(convention)
+        targets = set(mapping.values())
+        if not targets <= {ANOMALY, NORMAL, UNLABELLED}:
+            raise LabelError(f"A label mapping must map to 1, 0 or -1; got {_listed(targets)}.")
+        return mapping
+    if isinstance(convention, str) and convention in _CONVENTIONS:
+        return dict(_CONVENTIONS[convention])
+    raise LabelError(
+        f"Unknown label convention {convention!r}; known are "
+        f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
+    )
+
+
+def encode_labels(y: ArrayLike, convention: Labels) -> NDArray[np.int64]:
     """Convert labels of another convention; anything unexpected is an error.
 
     Parameters
@@ -79,18 +97,7 @@ def encode_labels(
     >>> encode_labels(["ok", "fraud", None], {"fraud": 1, "ok": 0})
     array([ 0,  1, -1])
     """
-    if isinstance(convention, Mapping):
-        mapping = dict(convention)
-        targets = set(mapping.values())
-        if not targets <= {ANOMALY, NORMAL, UNLABELLED}:
-            raise LabelError(f"A label mapping must map to 1, 0 or -1; got {_listed(targets)}.")
-    elif convention in _CONVENTIONS:
-        mapping = dict(_CONVENTIONS[convention])
-    else:
-        raise LabelError(
-            f"Unknown label convention {convention!r}; known are "
-            f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
-        )
+    mapping = meanings(convention)
     values = [_scalar(value) for value in np.asarray(y, dtype=object).ravel()]
     unknown = {value for value in values if value is not None and value not in mapping}
     if unknown:
@@ -103,7 +110,13 @@ def encode_labels(
     )
 
 
-def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+def read_labels(
+    y: ArrayLike | None,
+    n_rows: int,
+    convention: Labels = "aloof",
+    *,
+    training: bool = True,
+) -> NDArray[np.int64]:
     """Read the labels given to ``fit``; warn or stop where they look wrong.
 
     Parameters
@@ -112,6 +125,11 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         1, 0 and -1 (or booleans), missing values for unlabelled rows; None: no labels.
     n_rows
         The number of labels there should be.
+    convention
+        Who wrote them; see `encode_labels`. Values that another convention than aloof's own
+        does not know are an error.
+    training
+        Whether it takes normal rows to learn from; if not, any share of anomalies will do.
 
     Returns
     -------
@@ -123,6 +141,7 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         Values that are not labels (their rows count as unlabelled), and more anomalies than
         other rows.
     """
+    mapping = meanings(convention)
     if y is None:
         return np.full(n_rows, UNLABELLED)
     numeric = np.asarray(y)
@@ -134,7 +153,9 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         raise LabelError(
             f"y must have one label for each row: X has {n_rows} rows, y has {len(numeric)}."
         )
-    if numeric.dtype.kind not in "biuf":
+    if mapping != _CONVENTIONS["aloof"]:
+        numeric = with_gaps(encode_labels(numeric, mapping))
+    elif numeric.dtype.kind not in "biuf":
         numeric = _numeric(numeric)
     labels = np.full(n_rows, UNLABELLED)
     known = ~np.isnan(numeric.astype(np.float64))
@@ -142,8 +163,9 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
     if values == {-1, 1}:
         raise LabelError(
             "y holds -1 and 1 only, which is the convention of Deep SAD and of "
-            "scikit-learn's outlier detectors (-1 anomaly, 1 normal). If -1 does mean "
-            f"unlabelled here, write 0 or NaN for those rows. {_HINT}"
+            "scikit-learn's outlier detectors (-1 anomaly, 1 normal). If that is meant, "
+            "say so: labels='sklearn-outlier'. If -1 means unlabelled here, write 0 or NaN for "
+            f"those rows. {_HINT}"
         )
     unknown = {value for value in values if value not in (ANOMALY, NORMAL, UNLABELLED)}
     if unknown:
@@ -154,8 +176,8 @@ def read_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
         )
     labels[numeric == NORMAL] = NORMAL
     labels[numeric == ANOMALY] = ANOMALY
-    n_anomalies = int((labels == ANOMALY).sum())
-    if n_anomalies == n_rows:
+    n_anomalies = int((labels == ANOMALY).sum()) if training else 0
+    if n_anomalies == n_rows > 0:
         raise LabelError(
             "Every row is labelled as an anomaly; fitting needs normal or unlabelled rows "
             f"to learn from. {_HINT}"

@@ -8,10 +8,12 @@ from aloof.calibration.conformal import (
     smallest_p,
 )
 from aloof.calibration.decision import Decision
+from aloof.calibration.probability import ProbabilityCurve
 from aloof.calibration.threshold import Rule, Threshold
 
 __all__ = [
     "Decision",
+    "ProbabilityCurve",
     "Rule",
     "Threshold",
     "count_p_values",

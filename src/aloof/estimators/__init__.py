@@ -9,7 +9,9 @@ from torch import Tensor
 
 from aloof.estimators._base import Detector
 from aloof.estimators._labelled import LabelledDetector
+from aloof.estimators._parameters import seed_of
 from aloof.estimators._saving import describe, restored
+from aloof.estimators._scorers import check_scorer
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
@@ -29,10 +31,12 @@ __all__ = [
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "PyODAdapter",
+    "check_scorer",
     "describe",
     "fit_many",
     "from_model",
     "load",
+    "seed_of",
 ]
 
 DETECTORS: dict[str, type[Detector]] = {

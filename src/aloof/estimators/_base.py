@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,18 +17,20 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aloof.calibration import Threshold
+from aloof.estimators._arrays import as_array, check_order
 from aloof.estimators._decisions import Decisions
+from aloof.estimators._documentation import inherit_sections
 from aloof.estimators._images import (
     are_bytes,
     as_numbers,
+    check_axes,
     check_images,
-    check_ndim,
 )
 from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.labels import ANOMALY, normal_rows, read_labels
+from aloof.labels import ANOMALY, Labels, normal_rows, read_labels
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -68,6 +70,9 @@ from aloof.vae import (
     train,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["Detector", "Prepared", "unchanged_on_failure"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
@@ -104,10 +109,108 @@ class Prepared:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Detector(Decisions, OutlierMixin, BaseEstimator):
-    """A detector without a method; see `aloof.VAE` for the parameters.
+    """A detector without a method.
 
     A dataclass, because a scikit-learn constructor does just what a dataclass's does:
-    store keyword parameters as they are. Everything is checked in `fit`.
+    store keyword parameters as they are. Everything is checked in `fit`. Each class describes
+    what is its own; what it inherits is put into its docstring.
+
+    Parameters
+    ----------
+    hidden
+        Widths of the hidden layers from the data to the latent space; the decoder mirrors
+        them. With images, of the dense layers that follow the convolutions. Not used with
+        networks of your own.
+    filters
+        With images: the filters of each convolutional stage, which halves height and width.
+        None: as many as suit the size of the images, see `aloof.networks.default_filters`.
+    latent_dim
+        Size of the latent space.
+    n_members
+        Size of the ensemble; the score is the mean over its members.
+    beta_kl
+        Weight of the KL divergence against the reconstruction error of one feature.
+    likelihood
+        ``"squared-error"`` (Gaussian, fixed variance), ``"gaussian"`` (a learned variance
+        for each feature) or ``"bernoulli"`` (data in [0, 1]; set ``standardize=False``).
+    max_epochs
+        Passes over the normal rows; None: 150, or fewer (at least 15) where that would be
+        more than 6,000 batches.
+    annealing_epochs
+        Passes over which the KL weight grows linearly from zero; None: 2 in 15.
+    batch_size
+        Most normal rows in a batch.
+    learning_rate, lr_schedule
+        Of Adam. The schedule is ``"constant"``, ``"step"`` (x 0.1 every 50 epochs) or
+        ``"cosine"``, and begins after the warm-up.
+    max_grad_norm
+        Each member's gradient is scaled down to this norm; None: never.
+    trim
+        Share of each batch's rows, the worst-fitting ones, that the loss leaves out once
+        annealing is over. Set it to about the share of anomalies you expect to hide among
+        the rows that are not labelled as such; where there are none, it costs a little.
+    aggregate_prior
+        Scores compare a row's latent code with those of so many normal training rows (at most a
+        quarter of them); 0: with the prior N(0, I), as in the paper. See
+        `aloof.scoring.aggregate_prior`.
+    patience
+        Stop a member after so many epochs without a better loss on held-out rows, and keep
+        its best state. None: train for all epochs.
+    validation_fraction
+        Share of the rows to hold out when `patience` is set. Labelled anomalies are held out
+        only where there are at least 10.
+    contamination
+        Share of the training rows not labelled as anomalies that `predict` calls anomalies.
+        It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
+    labels
+        Who wrote the labels given to `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly, 0
+        normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
+        ``"deepod"``, ``"deepsad"``, or a mapping such as ``{"fraud": 1, "ok": 0}``; see
+        `aloof.encode_labels`.
+    standardize
+        Scale features to mean 0 and variance 1 of the rows not labelled as anomalies. None:
+        rows of numbers, but not images.
+    encoder, decoder
+        Factories ``(shape, latent_dim) -> torch.nn.Module`` for networks of your own; see
+        `aloof.networks`.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
+    precision
+        ``"float32"``, or ``"bfloat16"`` to train in autocast.
+    compile
+        Train through `torch.compile`; worth it for long fits on a GPU.
+    checkpoint
+        File to keep the state of the fit in, every ten epochs. A killed fit that is started
+        again with the same data, parameters and (integer) seed continues from it, to the
+        same result. Removed when the fit is done.
+    random_state
+        Seed. Member k draws from a stream of its own, derived from the seed and k.
+    verbose
+        Show a progress bar.
+
+    Attributes
+    ----------
+    offset_
+        `predict` calls a row an anomaly if its score is below; may be changed. With a
+        false discovery rate, the score that an anomaly has to be below at least.
+    threshold_
+        The rule behind it, a `Threshold` of `aloof.calibration`.
+    calibration_scores_
+        Sorted anomaly scores of the rows given to `calibrate`; None before.
+    history_
+        Curves of the training by name, one value for each epoch and member,
+        ``(epochs, n_members)``: ``loss`` (what was minimised), its parts ``normal`` and
+        ``anomaly``, ``reconstruction`` and ``kl`` of the normal rows, and ``validation`` (the
+        loss of held-out rows) with `patience`. ``learning_rate`` has one value for each epoch.
+        See `plot_history`.
+    n_iter_, best_epoch_
+        Epochs trained, and the epoch each member's state is from.
+    training_scores_
+        Anomaly scores of the training rows.
+    member_seeds_
+        The members' seeds.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
     """
 
     hidden: tuple[int, ...] = (128, 64)
@@ -127,6 +230,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     patience: int | None = None
     validation_fraction: float = 0.1
     contamination: float = 0.01
+    labels: Labels = "aloof"
     standardize: bool | None = None
     encoder: NetworkFactory | None = None
     decoder: NetworkFactory | None = None
@@ -139,6 +243,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     method: ClassVar[Method]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls, "Parameters", "Attributes")
+
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn what is normal.
 
@@ -148,8 +256,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             Rows ``(n, n_features)``; images ``(n, channels, height, width)``, bytes or
             numbers in [0, 1]; or ``(n, *shape)`` with networks of your own.
         y
-            Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled. Unlabelled rows are
-            taken as normal. See `aloof.encode_labels` for other conventions.
+            Labels: 1 anomaly, 0 normal, -1, NaN or None unlabelled, unless the parameter
+            `labels` says otherwise. Unlabelled rows are taken as normal.
 
         Returns
         -------
@@ -230,6 +338,22 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
         return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
 
+    def plot_history(self) -> Figure:
+        """Return a picture of `history_`: a panel for each curve, a line for each member.
+
+        Needs matplotlib (the extra ``plots``). A dashed line marks the epoch of each member's
+        state where `patience` chose it.
+
+        Returns
+        -------
+        A `matplotlib.figure.Figure`, which a notebook shows and ``savefig`` writes.
+        """
+        check_is_fitted(self)
+        from aloof.report.figures import plot_history
+
+        chosen = self.best_epoch_ if "validation" in self.history_ else None
+        return plot_history(self.history_, best_epoch=chosen)
+
     def as_pyod(self) -> PyODAdapter:
         """Return a view of this fitted detector with PyOD's names and signs."""
         check_is_fitted(self)
@@ -287,8 +411,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
         """Check parameters and data, and say what is to be trained."""
         check_parameters(type(self).__name__, self.get_params(deep=False))
+        check_order(X, y)
         X = self._validate(X, reset=True)
-        labels = read_labels(y, len(X))
+        labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
         self.device_ = resolve_device(self.device)
         normal = normal_rows(labels)
         seed = seed_of(self.random_state)
@@ -325,6 +450,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._compare(task)
         self.training_scores_ = -self._score_samples(task.X)
         self.calibration_scores_ = None
+        self._probability = None
         self._normal = task.normal
         self._set(Threshold(share=self.contamination), warn=False)
         return self
@@ -363,8 +489,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
         own = self.encoder is not None
+        X = as_array(X)
         if not own:
-            check_ndim(X, type(self).__name__)
+            check_axes(X, type(self).__name__)
         checked: NDArray[Any] = validate_data(
             self,
             X,

@@ -8,22 +8,39 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from aloof.calibration import Decision, Threshold, p_values
+from aloof.calibration import Decision, ProbabilityCurve, Threshold, p_values
+from aloof.estimators._arrays import as_array
+from aloof.estimators._scorers import check_scorer
 from aloof.exceptions import CalibrationWarning
-from aloof.labels import ANOMALY, read_labels
+from aloof.labels import ANOMALY, Labels, read_labels
+from aloof.metrics import check_both, roc_auc
 
 __all__ = ["Decisions"]
+
+
+def _has_probabilities(detector: Decisions) -> bool:
+    check_is_fitted(detector)
+    if detector._probability is None:
+        raise AttributeError(
+            f"{type(detector).__name__} has no probabilities yet. Call calibrate(X, y) with "
+            "rows that were not used to fit, normal ones and labelled anomalies in the shares "
+            "in which they are to come."
+        )
+    return True
 
 
 class Decisions:
     """What a detector decides, given its anomaly scores."""
 
+    labels: Labels
     offset_: float
     training_scores_: NDArray[np.float64]
     calibration_scores_: NDArray[np.float64] | None
     _normal: NDArray[np.int64]  # the training rows not labelled as anomalies
+    _probability: ProbabilityCurve | None
     _rule: tuple[Threshold, float]  # and the offset that it led to
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -40,6 +57,7 @@ class Decisions:
         Where `threshold_` is a false discovery rate, a negative value is what an anomaly must
         have at least; `predict` decides.
         """
+        check_scorer(type(self).__name__, self.labels, "decision_function")
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -49,7 +67,41 @@ class Decisions:
         rows given together with it.
         """
         check_is_fitted(self)
+        check_scorer(type(self).__name__, self.labels, "predict")
         return np.where(self.decision_.flag(self.anomaly_score(X)), -1, 1)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the probabilities that each row is normal and an anomaly, ``(n, 2)``.
+
+        There are none before `calibrate` was given labelled anomalies, and they are as good as
+        the rows that it was given: the share of anomalies among them is taken for the share
+        among the rows to come. They rise with the anomaly score, and have nothing to do with
+        the threshold.
+        """
+        check_scorer(type(self).__name__, self.labels, "predict_proba")
+        assert self._probability is not None  # see above
+        anomaly = self._probability(self.anomaly_score(X))
+        return np.column_stack([1 - anomaly, anomaly])
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Return the area under the ROC curve of the anomaly scores: 1 is best.
+
+        It is what a search goes by where it is given no scorer; see `aloof.metrics` for
+        others.
+
+        Parameters
+        ----------
+        X
+            Rows.
+        y
+            Labels, as in `fit`; there must be anomalies and normal rows. Unlabelled rows have
+            no say.
+        """
+        scores = self.anomaly_score(X)
+        labels = self._read_labels(y, len(scores), training=False)
+        check_both(labels, in_folds=True)
+        return roc_auc(labels, scores)
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn from held-out rows which anomaly scores normal rows have.
@@ -63,6 +115,7 @@ class Decisions:
         y
             Labels, as in `fit`. Rows labelled as anomalies are left out. Unlabelled rows
             count as normal: anomalies that hide among them make decisions more cautious.
+            With labelled anomalies, there is `predict_proba` from now on.
 
         Returns
         -------
@@ -75,7 +128,10 @@ class Decisions:
         """
         check_is_fitted(self)
         scores = self.anomaly_score(X)
-        self._calibrate(scores[self._normal_rows(y, len(scores))])
+        anomalous = self._read_labels(y, len(scores)) == ANOMALY
+        self._calibrate(scores[~anomalous])
+        if anomalous.any():
+            self._probability = ProbabilityCurve.fit(scores[~anomalous], scores[anomalous])
         return self
 
     def p_values(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -145,6 +201,7 @@ class Decisions:
     def _calibrate(self, scores: NDArray[np.float64]) -> None:
         """Take the anomaly scores of held-out rows that are not labelled as anomalies."""
         self.calibration_scores_ = np.sort(scores)
+        self._probability = None
         self._set(self.threshold_, stacklevel=4)
 
     def _set(self, threshold: Threshold, *, warn: bool = True, stacklevel: int = 3) -> None:
@@ -170,5 +227,8 @@ class Decisions:
             )
         return self.calibration_scores_
 
-    def _normal_rows(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-        return np.flatnonzero(read_labels(y, n_rows) != ANOMALY)
+    def _read_labels(
+        self, y: ArrayLike | None, n_rows: int, *, training: bool = True
+    ) -> NDArray[np.int64]:
+        given = None if y is None else as_array(y)
+        return read_labels(given, n_rows, self.labels, training=training)

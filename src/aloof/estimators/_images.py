@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aloof.vae import Likelihood
 
-__all__ = ["are_bytes", "as_numbers", "check_images", "check_ndim"]
+__all__ = ["are_bytes", "as_numbers", "check_axes", "check_images"]
 
 
 def are_bytes(X: ArrayLike) -> bool:
@@ -22,13 +22,19 @@ def as_numbers(rows: NDArray[Any]) -> NDArray[np.floating]:
     return rows / 255.0 if rows.dtype == np.uint8 else rows
 
 
-def check_ndim(X: ArrayLike, owner: str) -> None:
-    """Say what to do with images that have no axis for their channels."""
+def check_axes(X: ArrayLike, owner: str) -> None:
+    """Say what to do with images without an axis for channels, or with it at the end."""
     if getattr(X, "ndim", 0) == 3:
         raise ValueError(
             f"Found array with dim 3, while {owner} takes rows (n, n_features) or images "
             "(n, channels, height, width). Grey images need an axis of length 1: "
             "X[:, np.newaxis]."
+        )
+    shape: tuple[int, ...] = tuple(getattr(X, "shape", ()))
+    if len(shape) == 4 and shape[3] in (1, 3, 4) and shape[1] > 4:
+        raise ValueError(
+            f"X of shape {shape} looks like images with their channels last, while "
+            f"{owner} takes (n, channels, height, width): X.transpose(0, 3, 1, 2)."
         )
 
 

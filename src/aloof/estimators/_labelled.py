@@ -17,7 +17,28 @@ _JITTER = 0.5
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LabelledDetector(Detector):
-    """A detector that learns from labelled anomalies; see `aloof.DualPriorVAE`."""
+    """A detector that learns from labelled anomalies.
+
+    Parameters
+    ----------
+    gamma
+        Weight of the anomalies' loss.
+    jitter
+        How far labelled anomalies are moved in every batch, the way normal rows differ from
+        each other, in their standard deviations: each anomaly then stands for its
+        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"`` and
+        for images.
+    warmup_epochs
+        Passes over normal rows alone before anomalies join; None: a third of all passes.
+    anomaly_interval
+        Anomalies join every so many batches.
+    anomaly_batch_size
+        Anomalous rows in such a batch; few anomalies are reused, all equally often.
+    freeze_decoder
+        Anomalies teach the encoder only.
+    separate_encoder
+        Anomalies have an encoder of their own: an ablation of the paper, and worse.
+    """
 
     gamma: float = 0.1
     jitter: float | None = None

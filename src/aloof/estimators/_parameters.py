@@ -10,7 +10,10 @@ from typing import Any, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
+from torch import nn
 
+from aloof.exceptions import LabelError
+from aloof.labels import meanings
 from aloof.objectives import Repulsion
 from aloof.training import Precision
 from aloof.vae import LIKELIHOODS, LearningRateSchedule
@@ -77,7 +80,10 @@ def or_none(check: Check) -> Check:
 
 
 BOOLEAN: Check = (lambda v: isinstance(v, bool), "True or False")
-_FACTORY: Check = (lambda v: v is None or callable(v), "a function (shape, latent_dim)")
+_FACTORY: Check = (
+    lambda v: v is None or (callable(v) and not isinstance(v, nn.Module)),
+    "a function (shape, latent_dim) that makes a new network for each member",
+)
 
 
 def widths(low: int = 0) -> Check:
@@ -87,6 +93,14 @@ def widths(low: int = 0) -> Check:
         lambda v: isinstance(v, tuple | list) and len(v) >= low and all(map(size, v)),
         f"a tuple of {'ints' if low == 0 else f'{low} or more ints'} >= 1",
     )
+
+
+def _are_labels(value: Any) -> bool:
+    try:
+        meanings(value)
+    except LabelError:
+        return False
+    return True
 
 
 _CHECKS: dict[str, Check] = {
@@ -113,6 +127,10 @@ _CHECKS: dict[str, Check] = {
     "gamma": real(0),
     "jitter": or_none(real(0)),
     "hidden": widths(),
+    "labels": (
+        _are_labels,
+        "'aloof', 'pyod', 'deepod', 'deepsad', 'sklearn-outlier' or a mapping to 1, 0 and -1",
+    ),
     "latent_dim": integer(1),
     "learning_rate": real(0, above=True),
     "likelihood": one_of(tuple(name for name in LIKELIHOODS if name != "categorical")),
@@ -161,7 +179,7 @@ def check_parameters(
     """
     checks = _CHECKS | dict(more or {})
     problems = [
-        f"The {name!r} parameter of {owner} must be {checks[name][1]}; got {value!r}."
+        f"The {name!r} parameter of {owner} must be {checks[name][1]}; got {_shown(value)}."
         for name, value in parameters.items()
         if name in checks and not checks[name][0](value)
     ]
@@ -177,6 +195,11 @@ def check_parameters(
         )
     if problems:
         raise ValueError(" ".join(problems))
+
+
+def _shown(value: Any) -> str:
+    """Return a value in one line; networks print themselves on many."""
+    return f"a {type(value).__name__}" if isinstance(value, nn.Module) else repr(value)
 
 
 def seed_of(random_state: int | np.random.RandomState | None) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import astuple
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.calibration import Threshold
+from aloof.calibration import ProbabilityCurve, Threshold
 from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import Standardizer
 from aloof.exceptions import ModelError
@@ -72,6 +74,9 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if detector._direction_penalty is not None:
         tensors["direction_penalty.center"] = detector._direction_penalty.center
         tensors["direction_penalty.cost"] = detector._direction_penalty.cost
+    if detector._probability is not None:
+        numbers = astuple(detector._probability)
+        tensors["probability"] = torch.tensor(numbers, dtype=torch.float64)
     if detector.calibration_scores_ is not None:
         tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
     tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
@@ -130,6 +135,8 @@ def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
     for name in ("hidden", "filters"):
         if isinstance(parameters.get(name), list):
             parameters[name] = tuple(parameters[name])
+    if isinstance(parameters.get("labels"), list):
+        parameters["labels"] = {value: meaning for value, meaning in parameters["labels"]}
     detector = cls(**parameters)
     check_parameters(cls.__name__, detector.get_params(deep=False))
     if len(saved.member_seeds) != detector.n_members:
@@ -203,6 +210,10 @@ def _fill_scores(detector: Detector, tensors: SavedTensors) -> None:
         if not bool((scores.diff() >= 0).all()):
             raise ValueError("the tensor calibration_scores is not sorted")
         detector.calibration_scores_ = scores.numpy()
+    detector._probability = None
+    if "probability" in tensors:
+        curve = tensors.take("probability", torch.float64, 4).tolist()
+        detector._probability = ProbabilityCurve(*curve)
 
 
 def _ensemble(detector: Detector, found: dict[str, Tensor], folder: str) -> Ensemble:
@@ -277,4 +288,6 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
+    if isinstance(value, Mapping):  # as pairs: keys of JSON are text
+        return [[_plain(key), _plain(part)] for key, part in value.items()]
     return None

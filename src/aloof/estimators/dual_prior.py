@@ -27,30 +27,10 @@ class DualPriorVAE(LabelledDetector):
         Also charge a row for how far its latent code lies towards that prior, compared with
         normal rows; see `aloof.scoring.direction_penalty`. False: the score is the ELBO, as in
         the paper.
-    gamma
-        Weight of the anomalies' loss.
-    jitter
-        How far labelled anomalies are moved in every batch, the way normal rows differ from
-        each other, in their standard deviations: each anomaly then stands for its
-        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"`` and
-        for images.
-    warmup_epochs
-        Passes over normal rows alone before anomalies join; None: a third of all passes.
-    anomaly_interval
-        Anomalies join every so many batches.
-    anomaly_batch_size
-        Anomalous rows in such a batch; few anomalies are reused, all equally often.
-    freeze_decoder
-        Anomalies teach the encoder only.
-    separate_encoder
-        Anomalies have an encoder of their own: an ablation of the paper, and worse.
-    hidden, latent_dim, n_members, ...
-        All parameters of `aloof.VAE`.
 
     Notes
     -----
-    Attributes are those of `aloof.VAE`. Without a labelled anomaly this is a plain VAE, and
-    `fit` says so.
+    Without a labelled anomaly this is a plain VAE, and `fit` says so.
 
     Examples
     --------

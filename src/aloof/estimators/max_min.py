@@ -31,15 +31,10 @@ class MaxMinVAE(LabelledDetector):
         How far below zero ``"softplus"`` pushes the bound.
     n_samples
         Monte-Carlo samples of the CUBO.
-    gamma, warmup_epochs, anomaly_interval, ...
-        As in `aloof.DualPriorVAE`.
-    hidden, latent_dim, n_members, ...
-        All parameters of `aloof.VAE`.
 
     Notes
     -----
-    Attributes are those of `aloof.VAE`. Without a labelled anomaly this is a plain VAE, and
-    `fit` says so.
+    Without a labelled anomaly this is a plain VAE, and `fit` says so.
     """
 
     beta_cubo: float = 0.02

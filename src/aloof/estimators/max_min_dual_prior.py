@@ -17,7 +17,7 @@ class MaxMinDualPriorVAE(MaxMinVAE, DualPriorVAE):
     """Semi-supervised anomaly detection with both terms of the paper at once.
 
     Labelled anomalies have a prior of their own, and their likelihood under the normal prior
-    is pushed down. Parameters are those of `aloof.MaxMinVAE` and `aloof.DualPriorVAE`.
+    is pushed down.
     """
 
     method: ClassVar[Method] = "mml-dp"

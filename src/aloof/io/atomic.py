@@ -1,13 +1,14 @@
 """The one way to write: beside the name, to the disk, and then under the name in one step.
 
 A write that fails or is killed leaves what was there before; a reader sees the old content or
-the new one, never a part of either.
+the new one, never a part of either. Who may read it is what the umask says, whatever wrote it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -76,6 +77,7 @@ def replacing(
     try:
         yield aside
         with writing(path, error, advice=advice):
+            _share(aside)
             if sync:
                 _sync(aside)
             (put or os.replace)(aside, path)
@@ -117,6 +119,32 @@ def write_file(
             content(aside)
         else:
             aside.write_bytes(content)
+
+
+def _share(path: Path) -> None:
+    """Give files the permissions of the umask: some writers keep theirs to the user alone."""
+    mode = _mode_of_new(path)
+    for each in [path, *path.rglob("*")]:
+        wanted = mode if each.is_dir() else mode & 0o666
+        if stat.S_IMODE(each.stat().st_mode) != wanted:
+            with suppress(OSError):  # a file system without permissions
+                each.chmod(wanted)
+
+
+def _mode_of_new(path: Path) -> int:
+    """Return the permissions of a new folder here.
+
+    Seen at a new file: the umask itself can only be read by changing it for all threads.
+    """
+    probe = path.with_name(f"{path.name}.mode")
+    try:
+        opened = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o777)
+        try:
+            return stat.S_IMODE(os.fstat(opened).st_mode)
+        finally:
+            os.close(opened)
+    finally:
+        _remove(probe)
 
 
 def _sync(path: Path) -> None:

@@ -146,7 +146,8 @@ class ArrayModel(Model):
     def _labels(
         self, labels: str | os.PathLike[str] | ArrayLike | None, n_rows: int
     ) -> NDArray[np.int64]:
-        return read_labels(None if labels is None else self.read(labels), n_rows)
+        given = None if labels is None else self.read(labels)
+        return read_labels(given, n_rows, self.detector.labels)
 
 
 def _name(data: Any) -> str | None:

@@ -22,6 +22,7 @@ _MOST_CALIBRATION = 10_000
 _OURS = {
     "n_members": "it is called members here",
     "random_state": "it is called seed here",
+    "labels": "labels are read before the detector sees them",
     "encoder": "the model has networks of its own",
     "decoder": "the model has networks of its own",
 }

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import LabelError
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
+from aloof.metrics import average_precision, check_both, roc_auc
 
 __all__ = ["Evaluation", "evaluate_scores"]
 
@@ -78,26 +78,16 @@ def evaluate_scores(
     things
         What the scores are of, in the plural.
     """
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
+    check_both(labels, things)
     anomaly, normal = labels == ANOMALY, labels == NORMAL
-    if not anomaly.any() or not normal.any():
-        missing = f"normal {things}" if anomaly.any() else "anomalies"
-        raise LabelError(
-            f"There are no {things} labelled as {missing}, and an evaluation needs both: of "
-            f"{len(labels):,} {things} {int(anomaly.sum()):,} are labelled as anomalies, "
-            f"{int(normal.sum()):,} as normal. Those without a label do not count; label those "
-            "known to be normal with 0, anomalies with 1."
-        )
-    known = labels != UNLABELLED
     hits, alarms = int((flagged & anomaly).sum()), int((flagged & normal).sum())
     return Evaluation(
         n_rows=len(labels),
         n_anomalies=int(anomaly.sum()),
         n_normal=int(normal.sum()),
-        n_unlabelled=int((~known).sum()),
-        auroc=float(roc_auc_score(anomaly[known], scores[known])),
-        average_precision=float(average_precision_score(anomaly[known], scores[known])),
+        n_unlabelled=int((labels == UNLABELLED).sum()),
+        auroc=roc_auc(labels, scores),
+        average_precision=average_precision(labels, scores),
         threshold=threshold,
         precision=hits / (hits + alarms) if hits + alarms else None,
         recall=hits / int(anomaly.sum()),

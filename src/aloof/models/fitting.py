@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aloof.exceptions import TableError
 from aloof.models.kinds import KINDS, kind_for, options_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
         both ``method``, ``members``, ``calibration``, ``seed``, ``checkpoint``, ``verbose`` and
         parameters of the detector, such as ``max_epochs``.
     """
+    label = options.get("label")
+    if label is not None and not isinstance(label, str):
+        raise TableError(
+            f"label is the name of a column; got a {type(label).__name__}. Put the labels into "
+            "the frame, or give them beside it: aloof.TableDetector().fit(frame, labels)."
+        )
     given = [name for name, value in options.items() if value is not None]
     kind = kind_for(data, given)
     known = options_of(kind.fit)

@@ -23,6 +23,7 @@ __all__ = [
     "check_drawing",
     "image_pairs",
     "latent_map",
+    "plot_history",
     "plot_roc",
     "save_figure",
     "score_histograms",
@@ -104,6 +105,36 @@ def score_histograms(
         axis.set_title(title)
     axes[0].set_ylabel("rows")
     axes[0].legend(frameon=False)
+    return figure
+
+
+def plot_history(
+    history: Mapping[str, NDArray[np.float64]],
+    *,
+    best_epoch: NDArray[np.int64] | None = None,
+) -> Figure:
+    """Show curves of a training side by side.
+
+    Parameters
+    ----------
+    history
+        By name, ``(epochs, members)``, or one value for each epoch. Curves that are zero, as
+        that of anomalies where there are none, are left out.
+    best_epoch
+        Of each member, the epoch whose state was kept; the first is 1.
+    """
+    curves = {name: values for name, values in history.items() if values.any()}
+    figure, axes = _panels(len(curves), width=3.4, height=2.8)
+    for axis, (name, values) in zip(axes, curves.items(), strict=True):
+        members = values if values.ndim == 2 else values[:, np.newaxis]
+        epochs = np.arange(1, len(members) + 1)
+        for k, line in enumerate(members.T):
+            colour = _LINES[k % len(_LINES)] if members.shape[1] > 1 else _NORMAL
+            axis.plot(epochs, line, color=colour, lw=1.2)
+            if best_epoch is not None and values.ndim == 2:
+                axis.axvline(best_epoch[k], color=colour, lw=0.8, ls="--")
+        axis.set_title(name.replace("_", " "))
+        axis.set_xlabel("epoch")
     return figure
 
 

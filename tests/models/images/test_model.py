@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,42 @@ def test_labels_of_another_convention_are_refused(tmp_path: Path) -> None:
     parts(tmp_path, good=4, bad=2)
     with pytest.raises(LabelError, match="got 2"):
         fit_images(tmp_path, labels={"good/000.png": 2})
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "error", "words"),
+    [
+        ("one", "two", LabelError, "6 of 8 images are labelled as anomalies.*other way round"),
+        ("bad", "good", ImageError, "'bad' was given for normal images, .*other way round"),
+        ("good", "good", ImageError, "in 'good', given for normal images, as well"),
+        ("good", "good/inner", ImageError, "two folders without an image in common"),
+    ],
+)
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "beside"])
+def test_folders_the_wrong_way_round_are_refused(
+    good: str,
+    bad: str,
+    error: type[Exception],
+    words: str,
+    inside: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts(tmp_path / "all", good=6, bad=2)
+    shutil.copytree(tmp_path / "all" / "good", tmp_path / "all" / "two")
+    shutil.copytree(tmp_path / "all" / "bad", tmp_path / "all" / "one")
+    shutil.copytree(tmp_path / "all" / "bad", tmp_path / "all" / "good" / "inner")
+    if (good, bad) == ("one", "two"):
+        shutil.rmtree(tmp_path / "all" / "good")
+        shutil.rmtree(tmp_path / "all" / "bad")
+    monkeypatch.chdir(tmp_path / "all")
+    with pytest.raises(error, match=words):
+        fit_images("." if inside else None, normal=good, anomaly=bad, **TINY)
+
+
+def test_an_evaluation_needs_two_folders(home: Path, model: ImageModel) -> None:
+    with pytest.raises(ImageError, match="without an image in common"):
+        model.evaluate(home / "new", normal="bad", anomaly="bad")
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:

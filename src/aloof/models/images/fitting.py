@@ -25,7 +25,7 @@ from aloof.models import (
 from aloof.models.images.decoding import Channels
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.models.images.folders import Collection, open_images
-from aloof.models.images.labels import ImageLabels
+from aloof.models.images.labels import ImageLabels, check_share
 from aloof.models.images.model import ImageModel
 from aloof.models.images.reading import (
     ImageSet,
@@ -121,7 +121,9 @@ def fit_images(
         delimiter=delimiter,
         encoding=encoding,
     )
+    source.check_folders()
     found, y, remarks = _read(images, source, size, channels, progress)
+    check_share(y)
     chosen = {
         **vars(source),
         "size": size,

@@ -20,9 +20,14 @@ from aloof.phrases import count
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ImageLabels", "LabelOptions"]
+__all__ = ["ImageLabels", "LabelOptions", "check_share"]
 
 _COMMON_NAMES = ("label", "labels", "anomaly", "is_anomaly", "y", "class", "target")
+# What people call folders of normal images, and of anomalies.
+_GOOD_NAMES = frozenset("good normal normals ok pass passed healthy".split())
+_BAD_NAMES = frozenset(
+    "bad anomaly anomalies anomalous defect defects defective fail failed faulty ng".split()
+)
 _Path = str | os.PathLike[str]
 
 
@@ -105,8 +110,26 @@ class ImageLabels:
         y = np.full(len(found), UNLABELLED)
         for folder, label in ((self.normal, NORMAL), (self.anomaly, ANOMALY)):
             if folder is not None:
-                y[_inside(found, folder)] = label
+                inside = _inside(found, folder)
+                if (y[inside] != UNLABELLED).any():
+                    raise _in_both(self.normal, self.anomaly)
+                y[inside] = label
         return y, []
+
+    def check_folders(self) -> None:
+        """Raise where the two folders are the same, or look as if they were swapped."""
+        folders = self.normal, self.anomaly
+        if not all(isinstance(folder, str | os.PathLike) for folder in folders):
+            return
+        normal, anomaly = (Path(folder).resolve() for folder in folders)
+        if normal.is_relative_to(anomaly) or anomaly.is_relative_to(normal):
+            raise _in_both(self.normal, self.anomaly)
+        if normal.stem.lower() in _BAD_NAMES and anomaly.stem.lower() in _GOOD_NAMES:
+            raise ImageError(
+                f"{os.fspath(self.normal)!r} was given for normal images, "
+                f"{os.fspath(self.anomaly)!r} for anomalies. Give them the other way round; "
+                "or, if their names mean something else, a table of labels."
+            )
 
     def _read(self, path: str, files: Sequence[str]) -> dict[str, int]:
         import pyarrow as pa
@@ -129,6 +152,25 @@ class ImageLabels:
             for name, value in zip(names, labels, strict=True)
             if name is not None
         }
+
+
+def check_share(labels: NDArray[np.int64]) -> None:
+    """Raise where so many images are labelled as anomalies that it must be a mistake."""
+    n_anomalies = int((labels == ANOMALY).sum())
+    if 2 * n_anomalies > len(labels):
+        raise LabelError(
+            f"{n_anomalies:,} of {len(labels):,} images are labelled as anomalies, and it "
+            "takes mostly normal images to learn what is normal. If the labels or the "
+            "folders of normal images and anomalies were swapped, give them the other way "
+            "round; if not, some of the anomalies will do."
+        )
+
+
+def _in_both(normal: _Path, anomaly: _Path) -> ImageError:
+    return ImageError(
+        f"Images in {os.fspath(anomaly)!r}, given for anomalies, are in {os.fspath(normal)!r}, "
+        "given for normal images, as well. Give two folders without an image in common."
+    )
 
 
 def _column_of_names(

@@ -1,0 +1,122 @@
+"""scikit-learn's own scorers: which of them are right about a detector, and which are not.
+
+A detector's scores are high for normal rows and its decisions are -1 and 1, as those of all
+outlier detectors of scikit-learn. The scorers that it has by name know nothing of that: on
+labels 0 and 1, ``"roc_auc"`` is upside down, and ``"accuracy"`` counts a normal row that was
+called normal (1) as wrong. Nothing that an estimator returns can put that right, and nothing
+that it is told says who asks. So the one who asks is looked for: a figure that would be wrong
+is refused, and the scorer that is right is named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from inspect import signature
+from types import FrameType
+from typing import Any, Literal
+
+from aloof.exceptions import LabelError
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED, Labels, meanings
+
+__all__ = ["Response", "check_scorer"]
+
+Response = Literal["decision_function", "predict", "predict_proba"]
+
+_HOME = "sklearn.metrics._scorer"
+# What our scorers are called, by the function of scikit-learn.
+_OURS = {
+    "accuracy_score": "accuracy",
+    "average_precision_score": "average_precision",
+    "balanced_accuracy_score": "balanced_accuracy",
+    "f1_score": "f1",
+    "precision_score": "precision",
+    "recall_score": "recall",
+}
+
+
+def check_scorer(owner: str, labels: Labels, response: Response) -> None:
+    """Raise where a scorer of scikit-learn is about to make a wrong figure of a response.
+
+    Scorers that people make with a function of their own know what they do.
+
+    Parameters
+    ----------
+    owner
+        The detector's class.
+    labels
+        How it reads labels.
+    response
+        The method that was called.
+    """
+    for scorer in _asking(response):
+        if reason := _wrong(scorer, meanings(labels), response):
+            name = scorer._score_func.__name__
+            ours = _OURS.get(name, "roc_auc")
+            raise LabelError(
+                f"scikit-learn's scorer with {name} would be wrong: {reason}. Use "
+                f"scoring=aloof.metrics.scorer({ours!r}), which knows what the labels of "
+                f"{owner} mean."
+            )
+
+
+def _asking(response: Response) -> list[Any]:
+    """Return the scorers with a function of scikit-learn's own that wait for a response.
+
+    Where several are to be computed, one response is for all of them.
+    """
+    found: dict[int, Any] = {}
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == _HOME:
+            caller = frame.f_locals.get("self")
+            for scorer in [caller, *getattr(caller, "_scorers", {}).values()]:
+                function = getattr(scorer, "_score_func", None)
+                methods = getattr(scorer, "_response_method", "")
+                wanted = methods if isinstance(methods, str) else methods[0]
+                if wanted == response and function.__module__.startswith("sklearn."):
+                    found[id(scorer)] = scorer
+        frame = frame.f_back
+    return list(found.values())
+
+
+def _wrong(scorer: Any, mapping: Mapping[Any, int], response: Response) -> str | None:
+    """Return why a figure would be wrong; None: it would not."""
+    anomalies = [value for value, meaning in mapping.items() if meaning == ANOMALY]
+    normal = [value for value, meaning in mapping.items() if meaning == NORMAL]
+    if len(anomalies) != 1 or len(normal) != 1:
+        return "it takes one label of anomalies and one of normal rows"
+    (anomaly,), (ordinary,) = anomalies, normal
+    if response == "predict_proba":
+        columns = "the columns of predict_proba are normal and anomaly, which is not the order"
+        return None if _greater(anomaly, ordinary) else f"{columns} of the labels"
+    if response == "predict" and (anomaly, ordinary) != (-1, 1):
+        return f"predict returns -1 and 1, and the labels are {anomaly!r} and {ordinary!r}"
+    if response == "predict" and UNLABELLED in mapping.values():
+        return "it counts unlabelled rows as wrong"
+    positive = _positive(scorer)
+    if response == "predict":
+        if positive in (None, anomaly):
+            return None
+        return f"it is about label {positive!r}, which is that of normal rows"
+    if positive is None and _greater(ordinary, anomaly):
+        return None
+    if positive is None or positive == anomaly:
+        label = anomaly if positive is None else positive
+        return f"label {label!r} should score high, and what scores high is normal"
+    return f"it is about label {positive!r}, which is not that of anomalies"
+
+
+def _positive(scorer: Any) -> Any | None:
+    """Return the label that a figure is about; None: it is about all labels alike."""
+    known = signature(scorer._score_func).parameters
+    if "pos_label" not in known or scorer._kwargs.get("average", "binary") != "binary":
+        return None
+    return scorer._kwargs.get("pos_label", known["pos_label"].default)
+
+
+def _greater(a: Any, b: Any) -> bool:
+    try:
+        return bool(a > b)
+    except TypeError:
+        return str(a) > str(b)

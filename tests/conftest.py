@@ -15,6 +15,11 @@ import numpy as np
 import pytest
 import torch
 
+# Some libraries draw random numbers while they are imported, which is no test's doing.
+import aloof.baselines
+import aloof.datasets
+import aloof.models.table  # noqa: F401
+
 torch.set_num_threads(1)  # also where a plugin loaded torch before
 # Without a GPU its kernels are run by Triton's interpreter; Triton reads this when imported.
 if not torch.cuda.is_available():

@@ -210,7 +210,7 @@ def corrupt(path: Path) -> None:
         (("model", "gone.csv", "--out", "o.csv"), "There is no file gone.csv"),
         (("model", "empty.csv", "--out", "o.csv"), "empty.csv is empty"),
         (("model", "header.csv", "--out", "o.csv"), "but no rows"),
-        (("model", "semicolon.csv", "--out", "o.csv"), "separated by ';'"),
+        (("model", "bare.csv", "--out", "o.csv"), "no line of column names"),
         (("model", "short.csv", "--out", "o.csv"), "no column 'age'"),
         (("model", "corrupt.parquet", "--out", "o.csv"), "row group 4 of 6"),
         (("model", "new.csv", "--out", "there.csv"), "there.csv exists"),
@@ -234,7 +234,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     corrupt(tmp_path / "corrupt.parquet")
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("payment,amount,age,city\n")
-    (tmp_path / "semicolon.csv").write_text("payment;amount;age;city\n1;2;3;Oslo\n")
+    (tmp_path / "bare.csv").write_text("1;2.5;3;Oslo\n2;3.5;4;Oslo\n")
     (tmp_path / "short.csv").write_text("payment,amount,city\n1,2,Oslo\n")
     (tmp_path / "there.csv").write_text("precious")
     monkeypatch.chdir(tmp_path)

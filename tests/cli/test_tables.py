@@ -193,7 +193,7 @@ def test_a_killed_fit_of_other_settings_is_no_hindrance(here: Path) -> None:
 BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     "empty": (b"", ["empty"]),
     "header only": (b"a,b,fraud\n", ["no rows"]),
-    "wrong delimiter": (b"a;b;fraud\n1;2;0\n3;4;1\n", ["delimiter"]),
+    "no header": (b"1;2.5;0\n3;4.5;1\n", ["no line of column names", "--no-header"]),
     "no such label": (b"a,b,frauds\n1,2,0\n", ["'fraud'", "did you mean 'frauds'"]),
     "labels of one's own": (
         b"a,fraud\n1,chargeback\n2,ok\n",
@@ -206,7 +206,9 @@ BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     "a line too long": (b"a,fraud\n1,0\n2,0,0\n", ["bad.csv"]),
     "no column left": (b"fraud\n1\n0\n0\n", ["no columns"]),
     "twice the same name": (b"a,a,fraud\n1,2,0\n", ["more than one column named 'a'"]),
-    "latin-1": ("a,fraud\nÅse,0\nBjørn,0\n".encode("latin-1"), ["latin-1"]),
+    "two encodings": ("a,fraud\nÅse,0\n".encode() + b"Bj\xf8rn,0\n", ["UTF-8", "--encoding"]),
+    "a thousand or one": (b"a,fraud\n1.234,0\n2.345,0\n3.456,1\n", ["--thousands ."]),
+    "day or month": (b"a,fraud\n01/02/2024,0\n02/03/2024,0\n", ["--day-first"]),
 }
 
 

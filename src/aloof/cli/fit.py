@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,9 +19,11 @@ from aloof.cli.options import (
     Device,
     Encoding,
     FileFormat,
+    Header,
     Json,
     Labels,
     Normal,
+    Sheet,
     given,
     passed,
 )
@@ -43,8 +45,8 @@ def fit(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV, Parquet or Arrow: a file, a folder, a glob in quotes, or - for CSV "
-            "on standard input. Or a folder or zip archive of images.",
+            help="CSV, TSV, Excel, Parquet or Arrow: a file, a folder, a glob in quotes, or - "
+            "for CSV on standard input. Or a folder or zip archive of images.",
         ),
     ] = None,
     label: Annotated[
@@ -75,6 +77,37 @@ def fit(
             metavar="COLUMN=KIND",
             help="Take a column for a number, category, boolean, timestamp or text. "
             "Repeatable.",
+        ),
+    ] = None,
+    decimal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIGN",
+            help="The sign before decimals in text, where the file leaves it open: --decimal , "
+            "or, for one column, --decimal amount=, (repeatable).",
+        ),
+    ] = None,
+    thousands: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIGN",
+            help="The sign between thousands, likewise: --thousands . if 1.234 is 1234.",
+        ),
+    ] = None,
+    day_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--day-first/--month-first",
+            help="Whether 03/04/2024 is in April or in March, where no date tells.",
+            show_default=False,
+        ),
+    ] = None,
+    date_format: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=FORMAT",
+            help="How a column of dates is written, such as 'booked=%d/%m/%y %H:%M' or "
+            "booked=DD.MM.YYYY. Repeatable.",
         ),
     ] = None,
     text: Annotated[
@@ -121,6 +154,8 @@ def fit(
     device: Device = "auto",
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    sheet: Sheet = None,
+    header: Header = None,
     file_format: FileFormat = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a model that is there.")
@@ -132,10 +167,19 @@ def fit(
     Columns may hold numbers, categories, true and false, times, text (**--text**), and gaps.
     Rows without a label count as normal. A part of them is held out to calibrate with.
 
+    Numbers and dates may be written as anywhere in the world: 1.234,56 €, (1,234.56), 12,5 %,
+    31/12/2024, 31. Dezember 2024. How a column is written is found out from all its values
+    and said. Where 1.234 or 03/04/2024 leave a choice, and no other column tells, the command
+    asks for **--decimal**, **--thousands**, **--day-first** or **--month-first**. The model
+    remembers the answer: nothing has to be said again to score.
+
     A killed fit continues where it was when the same command is given again, and ends with the
     same bytes.
 
     Example: **aloof fit train.csv --label fraud --id payment --out model**
+
+    An export with integers such as 1.234 only: **aloof fit export.csv --thousands . --out
+    model**
 
     Images: **aloof fit --normal good/ --anomaly bad/ --size 64 --out model**, or one folder
     with **--labels labels.csv**.
@@ -150,7 +194,10 @@ def fit(
             kind_of_model.model.kind,
             kind_of_model.fit,
             own=("out", "force"),
-            kinds=kind,
+            kinds=kind or None,
+            date_formats=date_format or None,
+            decimal=decimal or None,
+            thousands=thousands or None,
             drop=drop or (),
             text=text or (),
             checkpoint=checkpoint,
@@ -158,7 +205,13 @@ def fit(
             progress=progress,
         )
         if kind:
-            options["kinds"] = _kinds(kind)
+            options["kinds"] = _pairs("kind", kind, "code=category")
+        if date_format:
+            example = "'booked=%d/%m/%Y'"
+            options["date_formats"] = _pairs("date-format", date_format, example)
+        for name, signs in (("decimal", decimal), ("thousands", thousands)):
+            if signs:
+                options[name] = _signs(name, signs)
         if device != "auto":
             options["device"] = device
         fit = partial(kind_of_model.fit, data, **options)
@@ -182,14 +235,22 @@ def _fitted(fit: Callable[[], Model], checkpoint: Path, *, again: bool) -> Model
         raise
 
 
-def _kinds(pairs: list[str]) -> dict[str, Any]:
-    kinds = {}
+def _pairs(option: str, pairs: list[str], example: str) -> dict[str, str]:
+    found = {}
     for pair in pairs:
-        column, equals, kind = pair.rpartition("=")
+        column, equals, value = pair.rpartition("=")
         if not equals or not column:
-            fail(f"--kind must be COLUMN=KIND, such as code=category; got {pair!r}.")
-        kinds[column] = kind
-    return kinds
+            wanted = option.rpartition("-")[2].upper()
+            fail(f"--{option} must be COLUMN={wanted}, such as {example}; got {pair!r}.")
+        found[column] = value
+    return found
+
+
+def _signs(option: str, given: list[str]) -> str | dict[str, str]:
+    """Return a sign for all columns, or signs by column."""
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    return _pairs(option, given, "amount=,")
 
 
 def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
@@ -198,6 +259,8 @@ def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
         found = {"model": str(out), **model.describe(), "seconds": round(seconds, 3)}
         typer.echo(json.dumps(found))
         return
+    for words in model.understood:
+        typer.echo(f"Read {words}.")
     typer.echo(
         f"Learned from {training['n_training']:,} {model.things} and "
         f"{training['n_anomalies']:,} labelled anomalies{model.extent}; "

@@ -26,10 +26,12 @@ __all__ = [
     "Device",
     "Encoding",
     "FileFormat",
+    "Header",
     "Json",
     "Labels",
     "Model",
     "Normal",
+    "Sheet",
     "also",
     "called",
     "given",
@@ -41,22 +43,40 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, Parquet, Arrow or lines of text (.txt): a file, a folder, a glob in "
-        "quotes, or - for CSV on standard input. For a model of images: a folder, a zip "
-        "archive or a file.",
+        help="CSV, TSV, Excel, Parquet, Arrow or lines of text (.txt): a file, a folder, a "
+        "glob in quotes, or - for CSV on standard input. For a model of images: a folder, a "
+        "zip archive or a file.",
     ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="What separates the values of a CSV file. Default: a comma.")
+    str | None,
+    typer.Option(help="What separates the values of a CSV file. Default: found in the file."),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Of CSV and text files, such as latin-1. Default: utf8.")
+    str | None,
+    typer.Option(
+        help="Of CSV and text files, such as latin-1. Default: found in the file: UTF-8, "
+        "UTF-16, or else cp1252."
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Of an Excel file: its name, or its number from 1 on. Default: 1."),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether there is a line of column names. Without, they are column_1, column_2 "
+        "and so on.",
+        show_default=False,
+    ),
 ]
 FileFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="[csv|tsv|parquet|arrow|txt]",
+        metavar="[csv|tsv|excel|parquet|arrow|txt]",
         help="Default: what the ending of the file says.",
     ),
 ]
@@ -82,7 +102,13 @@ Labels = Annotated[
 ]
 
 # How a file is read, and where labels come from.
-READING = {"delimiter": Delimiter, "encoding": Encoding, "file_format": FileFormat}
+READING = {
+    "delimiter": Delimiter,
+    "encoding": Encoding,
+    "sheet": Sheet,
+    "header": Header,
+    "file_format": FileFormat,
+}
 LABELLING = {
     "label": _Label,
     "anomaly_value": _AnomalyValue,
@@ -99,7 +125,12 @@ _T = TypeVar("_T")
 # What every command deals with itself.
 _OWN = {"model", "data", "device", "as_json"}
 # Where a parameter of a command has another name than that of the model.
-_NAMES = {"file_format": "format", "kind": "kinds", "epochs": "max_epochs"}
+_NAMES = {
+    "file_format": "format",
+    "kind": "kinds",
+    "date_format": "date_formats",
+    "epochs": "max_epochs",
+}
 
 
 def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
@@ -190,7 +221,10 @@ def called(
     with progress_bar("Scoring") as progress:
         more["progress"] = progress
         reading, options = passed(context, model.kind, model.read, method, **more)
-        return method(model.read(data, **reading), **options)
+        opened = model.read(data, **reading)
+        if words := model.read_otherwise(opened):
+            typer.echo(f"Read {data}: {words}.", err=True)
+        return method(opened, **options)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

@@ -26,8 +26,8 @@ def score(
         str,
         typer.Option(
             metavar="SCORES",
-            help="The file to be: .csv, .tsv (with .gz or without), .parquet or .arrow; - for "
-            "CSV on standard output.",
+            help="The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet or .arrow; "
+            "- for CSV on standard output.",
         ),
     ],
     reasons: Annotated[
@@ -57,6 +57,9 @@ def score(
 
     A model of images scores a folder, a zip archive or a file: **aloof score model new-images/
     --out scores.csv**. Files that cannot be used are named and left out.
+
+    The file may be written otherwise than the training file was: what separates values, the
+    encoding and the line of names are found anew. Numbers and dates are read as in training.
 
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
     """

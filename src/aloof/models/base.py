@@ -74,6 +74,15 @@ class Model(ABC):
         """How much there was to learn from, in words that follow what was counted."""
         return ""
 
+    @property
+    def understood(self) -> list[str]:
+        """How the training data was read, in words, where it needs to be said."""
+        return []
+
+    def read_otherwise(self, data: Any) -> str:
+        """Say how data that `read` opened is read, where that is not as in training."""
+        return ""
+
     @abstractmethod
     def read(self, data: Any) -> Any:
         """Open data as the other methods take it; they also take what this takes."""

@@ -19,15 +19,15 @@ def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
     Parameters
     ----------
     data
-        A table: a frame of any flavour, the path of a file (CSV, TSV, Parquet, Arrow, text),
-        a folder of them, a glob, "-" for CSV on standard input. Or images: a folder, a zip
-        archive, an array ``(n, channels, height, width)``; None where ``normal`` is given.
+        A table: a frame of any flavour, the path of a file (CSV, TSV, Excel, Parquet, Arrow,
+        text), a folder of them, a glob, "-" for CSV on standard input. Or images: a folder, a
+        zip archive, an array ``(n, channels, height, width)``; None where ``normal`` is given.
     **options
         For a table those of `aloof.models.table.fit`: ``label``, ``id``, ``drop``, ``kinds``,
-        ``text``, ... For images those of `aloof.models.images.fit_images`: ``normal``,
-        ``anomaly``, ``labels``, ``size``, ... For both ``method``, ``members``,
-        ``calibration``, ``seed``, ``checkpoint``, ``verbose`` and parameters of the detector,
-        such as ``max_epochs``.
+        ``text``, ``decimal``, ``day_first``, ... For images those of
+        `aloof.models.images.fit_images`: ``normal``, ``anomaly``, ``labels``, ``size``, ... For
+        both ``method``, ``members``, ``calibration``, ``seed``, ``checkpoint``, ``verbose`` and
+        parameters of the detector, such as ``max_epochs``.
     """
     given = [name for name, value in options.items() if value is not None]
     kind = kind_for(data, given)

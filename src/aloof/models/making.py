@@ -13,7 +13,9 @@ from aloof.calibration import Threshold
 __all__ = ["how_to_make", "made_by"]
 
 # Where an option of a command has another name than the parameter.
-_OPTIONS = {"kinds": "kind", "max_epochs": "epochs"}
+_OPTIONS = {"kinds": "kind", "date_formats": "date-format", "max_epochs": "epochs"}
+# Options that are said without a value, for yes and for no.
+_FLAGS = {"day_first": ("--day-first", "--month-first"), "header": ("--header", "--no-header")}
 # The parameters of a detector that are options.
 _PARAMETERS = {"device", "max_epochs"}
 # Options that a command takes more than once.
@@ -107,6 +109,9 @@ def _is_command(call: Mapping[str, Any]) -> bool:
 def _command(name: str, call: Mapping[str, Any], *more: str) -> str:
     words = ["aloof", *name.split()] + ([] if call["data"] is None else [call["data"]])
     for parameter, value in {**call["options"], **call["parameters"]}.items():
+        if parameter in _FLAGS:
+            words.append(_FLAGS[parameter][0 if value else 1])
+            continue
         option = f"--{_OPTIONS.get(parameter, parameter).replace('_', '-')}"
         if isinstance(value, dict):
             value = [f"{key}={part}" for key, part in value.items()]

@@ -113,20 +113,40 @@ def test_quotes_line_ends_marks_and_missing_values(tmp_path: Path) -> None:
     ]
 
 
-def test_other_encodings_are_read_when_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [
+        ("utf8", "utf8"),
+        ("utf-8-sig", "utf8"),
+        ("latin-1", "cp1252"),
+        ("cp1252", "cp1252"),
+        ("utf-16", "utf-16-le"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+    ],
+)
+@pytest.mark.parametrize("far", [0, 300_000])
+def test_encodings_are_found_wherever_the_first_accent_is(
+    encoding: str, found: str, far: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(("name,x\n" + "plain,2\n" * far + "Größe,1\n").encode(encoding))
+    source = open_source(path)
+    last = source.read().slice(far)
+    assert last.to_pylist() == [{"name": "Größe", "x": "1"}]
+    assert (f"written in {found}" in source.understood) == (found != "utf8")
+    named = open_source(path, encoding=encoding)
+    assert named.read().slice(far).to_pylist() == last.to_pylist()
+
+
+def test_encodings_that_do_not_fit_are_said(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("größe,x\nä,1\n".encode("latin-1"))
     with pytest.raises(TableError, match=r"not written in utf8.*latin-1"):
-        open_source(path)
-    assert open_source(path, encoding="latin-1").read().to_pylist() == [
-        {"größe": "ä", "x": "1"}
-    ]
-    path.write_bytes(b"a,x\n" + "ä,1\n".encode("latin-1"))
-    with pytest.raises(TableError, match="not written in utf8"):
+        open_source(path, encoding="utf8")
+    path.write_bytes("größe,x\n".encode() + b"a,1\n" * 10**6 + "ä,1\n".encode("latin-1"))
+    with pytest.raises(TableError, match="written in UTF-8 here and in something else there"):
         open_source(path).read()
-    path.write_bytes("a,x\n1,2\n".encode("utf-16"))
-    with pytest.raises(TableError, match="UTF-16"):
-        open_source(path)
     with pytest.raises(TableError, match="no encoding 'klingon'"):
         open_source(path, encoding="klingon")
 
@@ -137,10 +157,11 @@ def test_other_encodings_are_read_when_named(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a,b\n", r"has columns \(a, b\) but no rows"),
-        (b"a;b;c\n1;2;3\n", "separated by ';' and not by ','"),
-        (b"a\tb\n1\t2\n", r"separated by '\\t'"),
+        (b"a b c\n1 2 3\n4 5 6\n", "separated by spaces"),
+        (b"1;2.5;3\n4;5.5;6\n", "has no line of column names: its first row is '1;2.5;3'"),
+        (b"a,b,c\n1,2\n3,4\n", "its rows have 2 values.*no line above them has as many"),
         (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-        (b"a,b\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
+        (b"a,b\n1,2\n3,4,5\n", r"line 3 has 3 values where the header has 2: '3,4,5'"),
         (b"PAR1\0\0", "not a text file"),
     ],
 )

@@ -461,7 +461,7 @@ def test_what_is_odd_about_a_table_is_said_and_kept() -> None:
     table = labelled(600, 4, seed=16).append_column(
         "note", pa.array([f"n{i}" for i in range(600)])
     )
-    with pytest.warns(TableWarning, match="'note' is free text"):
+    with pytest.warns(TableWarning, match="'note' holds ids"):
         model = fit(table, label="bad", id="order", **SHORT)
     assert any("'note'" in words for words in model.training["warnings"])
     assert "note" not in model.columns

@@ -40,7 +40,7 @@ def test_a_time_in_text_is_read_the_same_alone_and_beside_others(word: str) -> N
         "x", pa.array([word, "word", "2023-02-30", "2024-01-01T00:00Z"]), None
     )
     np.testing.assert_array_equal(alone.values[0], beside.values[0])
-    assert (alone.unreadable is not None) == np.isnan(alone.values[0])
+    assert bool(alone.n_unread) == np.isnan(alone.values[0])
 
 
 @pytest.mark.parametrize(

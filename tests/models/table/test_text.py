@@ -162,7 +162,8 @@ def test_a_text_file_is_a_column_of_lines(tmp_path: Path) -> None:
     assert small == [3, 1]
     path.write_bytes(b"caf\xe9\n")
     with pytest.raises(TableError, match=r"not utf8 text.*--encoding"):
-        open_source(path).read()
+        open_source(path, encoding="utf8").read()
+    assert open_source(path).read()["text"].to_pylist() == ["caf\xe9"]
     assert open_source(path, encoding="latin-1").read()["text"].to_pylist() == ["caf\xe9"]
     path.write_bytes(b"")
     with pytest.raises(TableError, match="is empty"):

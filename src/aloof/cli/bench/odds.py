@@ -1,4 +1,4 @@
-"""``aloof bench odds``: the paper's tables of numbers, and every system it compares with."""
+"""``aloof bench odds``: the paper's tables of numbers, and the systems it compares with."""
 
 from __future__ import annotations
 

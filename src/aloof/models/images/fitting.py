@@ -187,7 +187,11 @@ def are_images(data: Any, options: Names[str]) -> bool:
     path = Path(data)
     if path.is_dir():
         return asked or len(open_images(path)) > 0
-    return path.suffix.lower() == ".zip" or (os.fspath(data) == "-" and asked)
+    if path.suffix.lower() == ".zip":
+        from aloof.models.table.formats import holds_table
+
+        return asked or not holds_table(path)
+    return os.fspath(data) == "-" and asked
 
 
 def _read(

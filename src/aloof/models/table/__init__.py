@@ -1,6 +1,6 @@
 """Tables: any frame or file in, encoded for a detector, and results out again."""
 
-from aloof.models.table.encoder import Feature, TableEncoder
+from aloof.models.table.encoder import Feature, TableEncoder, Unreadable
 from aloof.models.table.explanation import TableExplanation
 from aloof.models.table.files import Source, open_source
 from aloof.models.table.fitting import fit
@@ -17,6 +17,7 @@ __all__ = [
     "TableEncoder",
     "TableExplanation",
     "TableModel",
+    "Unreadable",
     "check_output",
     "fit",
     "like",

@@ -25,7 +25,7 @@ def about_rows(source: Source) -> int | None:
     """
     if source.n_rows is not None or source.n_bytes is None:
         return source.n_rows
-    if not isinstance(source.format, Delimited):
+    if not isinstance(source.format, Delimited) or source.paths[0].suffix in (".xz", ".zip"):
         return None
     try:
         lines, size = _beginning(source.paths[0])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
+import re
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,141 +15,258 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from aloof.exceptions import TableError
-from aloof.models.table.formats import Format, check_encoding, first_line
+from aloof.exceptions import TableError, TableWarning
+from aloof.models.table.compression import open_bytes
+from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
+from aloof.models.table.finding import Place, find_table, is_rule
+from aloof.models.table.formats import Format, first_line
+from aloof.models.table.words import short
+from aloof.phrases import count
 
 __all__ = ["Delimited"]
 
 # What is held in memory of a file. A row must fit into it.
 _BLOCK = 4 * 2**20
-_OTHER_DELIMITERS = (";", "\t", "|", ",")
+# So many lines at the end may be something else than rows: totals, notes.
+_MOST_FOOTERS = 20
+_CALLED = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
 @dataclass(frozen=True)
 class Delimited(Format):
     """Text with one row in a line. All columns are text, and empty text is missing.
 
+    What separates the values, the encoding and the line of names are found in each file.
+
     Attributes
     ----------
     delimiter
-        One character.
+        One character; None: found out.
     encoding
-        As Python names it.
+        As Python names it; None: found out.
+    header
+        Whether there is a line of column names; None: there must be.
+    preferred
+        What separates the values where more than one sign could.
+    fallback
+        The encoding of what is not UTF-8.
     """
 
-    delimiter: str = ","
-    encoding: str = "utf8"
-    # Standard input can be read once: its header was, and the rows are still to come.
-    _waiting: list[tuple[_Stream, tuple[str, ...]]] = field(
-        default_factory=list, repr=False, compare=False
-    )
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    preferred: str | None = None
+    fallback: str = FALLBACK
+    # Standard input can be read once: its beginning was, and the rows are still to come.
+    _waiting: list[_Opened] = field(default_factory=list, repr=False, compare=False)
+    _known: dict[Path | None, _Opened] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if len(self.delimiter) != 1:
-            raise TableError(f"The delimiter must be one character; got {self.delimiter!r}.")
-        check_encoding(self.encoding)
+        for sign in (self.delimiter, self.preferred):
+            if sign is not None and len(sign) != 1:
+                raise TableError(f"The delimiter must be one character; got {sign!r}.")
+        for encoding in (self.encoding, self.fallback):
+            if encoding is not None:
+                check_encoding(encoding)
 
     def names(self, path: Path | None) -> tuple[str, ...]:
-        """Return what the first line says; a column without a name is called by its place."""
-        stream, names = self._open(path)
+        """Return what the header says; a column without a name is called by its place."""
+        opened = self._open(path)
         if path is None:
-            self._waiting[:] = [(stream, names)]
+            self._waiting[:] = [opened]
         else:
-            stream.close()
-        return names
+            opened.stream.close()
+        return opened.place.names
 
     def n_rows(self, path: Path) -> int | None:
         """Return None: lines would have to be counted."""
         return None
 
+    def understood(self, path: Path | None) -> str:
+        """Say how the file is read, where it is not the usual way."""
+        opened = self._known.get(path)
+        if opened is None:
+            return ""
+        place, said = opened.place, []
+        if place.delimiter != "," and place.width > 1:
+            said.append(f"separated by {_CALLED.get(place.delimiter, repr(place.delimiter))}")
+        if opened.stream.encoding != "utf8":
+            said.append(f"written in {opened.stream.encoding}")
+        if place.line == 0:
+            said.append("without column names")
+        elif place.line > 1:
+            above = "what is above it is left out"
+            said.append(f"column names in line {place.line} ({above})")
+        return ", ".join(said)
+
     def batches(
         self, path: Path | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Read the rows; a line with too few or too many values is an error."""
+        """Read the rows; a line with too few or too many values is an error.
+
+        At the end of a file such lines are totals or notes, and left out with a warning.
+        """
         waiting = path is None and self._waiting
-        stream, names = self._waiting.pop() if waiting else self._open(path)
-        places = [str(names.index(column)) for column in columns]
-        done = 0
-        with stream:
+        opened = self._waiting.pop() if waiting else self._open(path)
+        names, places = opened.place.names, opened.place.places
+        wanted = [str(places[names.index(column)]) for column in columns]
+        done, odd, last = 0, _OddLines(), None
+        with opened.stream as stream:
+            if stream.is_whole and not stream.beginning[opened.place.begin :].strip():
+                return
+            stream.skip(opened.place.begin)
             try:
-                with self._reader(stream, len(names), places) as reader:
+                with self._reader(opened, wanted, odd) as reader:
                     for batch in reader:
                         done += batch.num_rows
+                        if odd.first <= done or odd.are_too_many:
+                            raise self._odd_line(path, opened, odd)
+                        last = batch.slice(batch.num_rows - 1)
                         yield batch.rename_columns(list(columns))
             except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
                 raise self._failure(path, error, done) from error
+            if stream.n_quotes % 2 and last is not None and _has_line_end(last):
+                raise TableError(
+                    f"{_named(path)}: a quotation mark is not closed; the last row, number "
+                    f"{done:,}, goes over more than one line."
+                )
+        if odd.are_too_many:
+            raise self._odd_line(path, opened, odd)
+        notes = [line for _, _, line in odd.lines if not is_rule(line)]
+        if notes:
+            shown = ", ".join(repr(short(line)) for line in notes[:2])
+            warnings.warn(
+                TableWarning(
+                    f"{_named(path)}: {count(len(notes), 'line')} at the end "
+                    f"{'is' if len(notes) == 1 else 'are'} no row of {opened.place.width} "
+                    f"values and left out: {shown}.",
+                    f"end of {_named(path)}",
+                ),
+                stacklevel=2,
+            )
 
-    def _reader(self, stream: _Stream, n_columns: int, places: list[str]) -> Any:
+    def lines_of(
+        self, path: Path | None, column: str, values: Collection[str]
+    ) -> dict[str, int]:
+        """Return in which lines values of a column stand first, as far as that can be told."""
+        if path is None:
+            return {}
+        found: dict[str, int] = {}
+        opened = self._open(path)
+        at = opened.place.places[opened.place.names.index(column)]
+        for row, line in self._records(opened):
+            if len(row) > at and row[at] in values:
+                found.setdefault(row[at], line)
+                if len(found) == len(values):
+                    break
+        return found
+
+    def _reader(self, opened: _Opened, wanted: list[str], odd: _OddLines) -> Any:
         # Columns go by their place, so that no name is in the way.
+        places = [str(place) for place in range(opened.place.width)]
         return pa_csv.open_csv(
-            pa.PythonFile(stream, mode="r"),
+            pa.PythonFile(opened.stream, mode="r"),
             read_options=pa_csv.ReadOptions(
                 block_size=_BLOCK,
-                encoding=self.encoding,
-                column_names=[str(place) for place in range(n_columns)],
-                skip_rows_after_names=1,
-                use_threads=False,  # only then errors know the row
+                column_names=places,
+                use_threads=False,  # only then odd lines know their number
             ),
             parse_options=pa_csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True
+                delimiter=opened.place.delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=odd,
             ),
             convert_options=pa_csv.ConvertOptions(
-                column_types={str(place): pa.string() for place in range(n_columns)},
-                include_columns=places,
+                column_types={place: pa.string() for place in places},
+                include_columns=wanted,
                 null_values=[""],
                 strings_can_be_null=True,
             ),
         )
 
-    def _open(self, path: Path | None) -> tuple[_Stream, tuple[str, ...]]:
-        try:
-            stream = _Stream(_raw(path))
-            head = stream.first_record()
-        except (pa.ArrowException, OSError, EOFError) as error:
-            raise self._failure(path, error, 0) from error
+    def _open(self, path: Path | None) -> _Opened:
         what = _named(path)
-        if not head.removeprefix(codecs.BOM_UTF8).strip():
-            raise TableError(f"{what} is empty. It takes a line of column names and rows.")
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise TableError(f"{what} is written in UTF-16. Save it as UTF-8.")
-        if b"\0" in head or head.startswith(b"PAR1"):
-            raise TableError(f"{what} is not a text file, so it cannot be read as CSV.")
         try:
-            text = head.decode("utf-8-sig" if self._is_utf8 else self.encoding)
-        except UnicodeDecodeError as error:
-            raise self._not_utf8(what) from error
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter))
-        self._check_delimiter(what, names)
-        return stream, tuple(
-            name if name.strip() else f"column_{place}"
-            for place, name in enumerate(names, start=1)
+            raw = sys.stdin.buffer if path is None else open_bytes(path)
+            stream = Utf8(raw, self.encoding, self.fallback)
+        except (UnicodeError, pa.ArrowException, OSError, EOFError) as error:
+            raise self._failure(path, error, 0) from error
+        if stream.is_binary:
+            raise TableError(f"{what} is not a text file, so it cannot be read as CSV.")
+        place = find_table(
+            stream.beginning,
+            is_whole=stream.is_whole,
+            delimiter=self.delimiter,
+            preferred=self.preferred,
+            header=self.header,
+        )
+        if place is None:
+            raise TableError(f"{what} is empty. It takes a line of column names and rows.")
+        if place.no_names:
+            raise TableError(
+                f"{what}: its rows have {count(place.width, 'value')}, separated by "
+                f"{_CALLED.get(place.delimiter, repr(place.delimiter))}, and no line above "
+                "them has as many column names."
+            )
+        if place.no_header and self.header is None:
+            raise TableError(
+                f"{what} has no line of column names: its first row is "
+                f"{short(place.no_header, 60)!r}. Write names above it, or say that there are "
+                "none with header=False (--no-header): columns are column_1, column_2 and so "
+                "on then. If these are the names, say header=True (--header)."
+            )
+        if place.width == 1 and self.delimiter is None:
+            _check_name(what, place)
+            _check_spaces(what, stream.beginning, place)
+        opened = self._known[path] = _Opened(stream, place)
+        return opened
+
+    def _records(self, opened: _Opened) -> Iterator[tuple[list[str], int]]:
+        """Yield all rows and in which line each begins."""
+        stream, place = opened.stream, opened.place
+        with stream:
+            stream.skip(place.begin)
+            text = io.TextIOWrapper(io.BufferedReader(stream), "utf8", newline="")
+            reader = csv.reader(text, delimiter=place.delimiter)
+            begin = 0
+            for row in reader:
+                if row:
+                    yield row, place.first + begin
+                begin = reader.line_num
+
+    def _odd_line(self, path: Path | None, opened: _Opened, odd: _OddLines) -> TableError:
+        number, n, text = next(
+            (line for line in odd.lines if line[1] > opened.place.width), odd.lines[0]
+        )
+        line = number + opened.place.first - 1
+        if path is not None:
+            for place, (_, here) in enumerate(self._records(self._open(path)), start=1):
+                if place == number:
+                    line = here
+                    break
+        return TableError(
+            f"{_named(path)}: line {line:,} has {count(n, 'value')} where the header has "
+            f"{opened.place.width:,}: {short(text, 60)!r}. Is a delimiter missing or one too "
+            "many, or a quotation mark not closed?"
         )
 
-    @property
-    def _is_utf8(self) -> bool:
-        return codecs.lookup(self.encoding).name == "utf-8"
-
-    def _check_delimiter(self, what: str, names: list[str]) -> None:
-        if len(names) != 1:
-            return
-        for other in _OTHER_DELIMITERS:
-            if other != self.delimiter and other in names[0]:
-                raise TableError(
-                    f"{what} has one column only, named {names[0][:60]!r}: its values seem to "
-                    f"be separated by {other!r} and not by {self.delimiter!r}. Say so with "
-                    f"delimiter={other!r} (--delimiter {other!r})."
-                )
-
-    def _not_utf8(self, what: str) -> TableError:
+    def _not_encoded(self, what: str) -> TableError:
+        encoding = self.encoding or "utf8"
         return TableError(
-            f"{what} is not written in {self.encoding}. Older files are often 'latin-1' or "
+            f"{what} is not written in {encoding}. Older files are often 'latin-1' or "
             "'cp1252': say so with encoding='latin-1' (--encoding latin-1), or save as UTF-8."
         )
 
     def _failure(self, path: Path | None, error: Exception, done: int) -> TableError:
         what, said = _named(path), first_line(error)
         if "UTF8" in said or isinstance(error, UnicodeError):
-            return self._not_utf8(what)
+            if self.encoding is not None:
+                return self._not_encoded(what)
+            return TableError(
+                f"{what} is written in UTF-8 here and in something else there, somewhere after "
+                f"row {done:,}: parts of it seem to come from different programs. Say what it "
+                "is with encoding='latin-1' (--encoding latin-1), or save it anew as UTF-8."
+            )
         if "straddling" in said:
             return TableError(
                 f"{what} has a row of more than {_BLOCK // 2**20} MiB after row {done:,}. Is "
@@ -157,53 +275,62 @@ class Delimited(Format):
         return TableError(f"{what} cannot be read on after row {done:,}: {said}.")
 
 
-class _Stream(io.RawIOBase):
-    """A file whose beginning was looked at already."""
+@dataclass(frozen=True)
+class _Opened:
+    """A file whose beginning was looked at."""
 
-    def __init__(self, file: Any) -> None:
-        self._file, self._head = file, b""
-
-    def first_record(self) -> bytes:
-        """Return the first line, or more of them where the values of one hold line ends."""
-        while len(self._head) < _BLOCK:
-            more = self._file.read(2**16)
-            self._head += more
-            record = _first_record(self._head)
-            if record is not None or not more:
-                break
-        return self._head if record is None else record
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int | None = -1) -> bytes:
-        if self._head:
-            size = len(self._head) if size is None or size < 0 else size
-            part, self._head = self._head[:size], self._head[size:]
-            return part
-        data: bytes = self._file.read(size)
-        return data
-
-    def close(self) -> None:
-        if not self.closed and self._file is not getattr(sys.stdin, "buffer", None):
-            self._file.close()
-        super().close()
+    stream: Utf8
+    place: Place
 
 
-def _first_record(head: bytes) -> bytes | None:
-    """Return the first non-empty line with all its quotation marks closed."""
-    end = -1
-    while (end := head.find(b"\n", end + 1)) >= 0:
-        line = head[: end + 1]
-        if line.strip() and line.count(b'"') % 2 == 0:
-            return line
-    return None
+class _OddLines:
+    """Lines with too few or too many values, as Arrow meets them."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[int, int, str]] = []  # number of the row, values, text
+        self.are_too_many = False
+
+    def __call__(self, row: Any) -> str:
+        self.lines.append((row.number, row.actual_columns, row.text))
+        is_long = row.actual_columns > row.expected_columns
+        self.are_too_many |= is_long or len(self.lines) > _MOST_FOOTERS
+        return "skip"
+
+    @property
+    def first(self) -> float:
+        """The number of the first such line."""
+        return self.lines[0][0] if self.lines else float("inf")
 
 
-def _raw(path: Path | None) -> Any:
-    if path is None:
-        return sys.stdin.buffer
-    return pa.input_stream(str(path), compression="detect", buffer_size=2**16)
+def _has_line_end(row: pa.RecordBatch) -> bool:
+    return any("\n" in (value.as_py() or "") for column in row.columns for value in column)
+
+
+def _check_name(what: str, place: Place) -> None:
+    """Raise where a name looks like several, and rows have one value."""
+    for sign in ";\t|,":
+        other = "|" if sign == "," else ","
+        if place.line and sign in place.names[0]:
+            raise TableError(
+                f"{what}: its first line, {short(place.names[0], 60)!r}, seems to be names "
+                f"separated by {sign!r}, and rows have one value. If it is one name, say "
+                f"which sign separates values: delimiter={other!r} "
+                f"(--delimiter {other!r})."
+            )
+
+
+def _check_spaces(what: str, beginning: str, place: Place) -> None:
+    """Raise where values are separated by spaces."""
+    lines = [line for line in beginning.splitlines()[place.line - 1 :][:50] if line.strip()]
+    widths = {len(line.split()) for line in lines}
+    if len(lines) < 3 or len(widths) != 1 or widths <= {1}:
+        return
+    numbers = [re.fullmatch(r"[-+\d.,:/]+", word) for word in " ".join(lines[1:]).split()]
+    if sum(map(bool, numbers)) > len(numbers) / 2:
+        raise TableError(
+            f"{what} has one column only, named {short(lines[0].strip(), 60)!r}: its values "
+            "seem to be separated by spaces. Save it with commas between them."
+        )
 
 
 def _named(path: Path | None) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
@@ -23,15 +25,19 @@ from aloof.models.table.columns import (
     column_from_state,
     one_array,
 )
+from aloof.models.table.columns.reading import is_text, unwrapped
+from aloof.models.table.dialects import Evidence, Question, Wishes, survey
 from aloof.models.table.frames import to_table
 from aloof.models.table.words import listed
 from aloof.suggestion import closest
 from aloof.text import DEFAULT_EMBEDDER
 
-__all__ = ["Feature", "TableEncoder"]
+__all__ = ["Feature", "TableEncoder", "Unreadable"]
 
 # Rows encoded at a time: they stay in the processor's cache.
 _ROWS = 16_384
+# Columns whose values say how numbers and times are written in the whole table.
+_READ = (None, "number", "timestamp")
 # From so many values on, a column of which none can be read is another column.
 _ENOUGH_TO_REFUSE = 20
 
@@ -62,6 +68,32 @@ class _State:
     dropped: dict[str, str]
     warnings: tuple[str, ...]
     n_rows: Annotated[int, Field(ge=1)]
+    readings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Values of a column that could not be read; they count as missing.
+
+    Attributes
+    ----------
+    column
+        Its name.
+    what
+        What they should be, in words: "numbers".
+    n_values
+        How many values there are, without missing ones.
+    n_unreadable
+        How many of them could not be read.
+    examples
+        The first different ones.
+    """
+
+    column: str
+    what: str
+    n_values: int
+    n_unreadable: int
+    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -83,6 +115,8 @@ class TableEncoder:
         What the user should know about the table.
     n_rows
         How many rows were learned from.
+    readings
+        How columns are read, in words, where that does not go without saying.
 
     Examples
     --------
@@ -98,6 +132,7 @@ class TableEncoder:
     dropped: Mapping[str, str]
     warnings: tuple[str, ...]
     n_rows: int
+    readings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -107,6 +142,8 @@ class TableEncoder:
         *,
         kinds: Mapping[str, str] | None = None,
         embedder: str = DEFAULT_EMBEDDER,
+        wishes: Wishes | None = None,
+        whole: Any = None,
     ) -> TableEncoder:
         """Learn what the columns hold.
 
@@ -122,43 +159,78 @@ class TableEncoder:
             ids and free text.
         embedder
             What makes vectors of text; see `aloof.text.load_embedder`.
+        wishes
+            What the user says about how numbers and times in text are written.
+        whole
+            The table with all its rows, where those to learn from are a part of them: how a
+            column is written is found out from all its values.
 
         Returns
         -------
         The encoder. It issues no warning: what there is to say is in its `warnings`.
+
+        Raises
+        ------
+        TableError
+            Also where a column can be read in more than one way, and nothing says which is
+            right.
         """
-        whole = to_table(table)
-        kinds = dict(kinds or {})
-        for name in kinds:
-            if name not in whole.column_names:
+        given = to_table(table)
+        kinds, wishes = dict(kinds or {}), wishes or Wishes()
+        for name in [*kinds, *sorted(wishes.columns)]:
+            if name not in given.column_names:
                 raise TableError(
-                    f"There is no column {name!r}{closest(name, whole.column_names)}."
+                    f"There is no column {name!r}{closest(name, given.column_names)}."
                 )
-        if whole.num_columns == 0:
+        for name in wishes.layouts:
+            if kinds.setdefault(name, "timestamp") != "timestamp":
+                raise TableError(
+                    f"Column {name!r} has a date format, so it cannot be of the kind "
+                    f"{kinds[name]!r}."
+                )
+        if given.num_columns == 0:
             raise TableError("The table has no columns to learn from.")
-        normal = whole if labels is None else _without_anomalies(whole, np.asarray(labels))
+        seen = _evidence(given if whole is None else to_table(whole), given.column_names)
+        _check_wishes(wishes, seen)
+        locale = survey({name: seen[name] for name in seen if kinds.get(name) in _READ})
+        normal = given if labels is None else _without_anomalies(given, np.asarray(labels))
         if normal.num_rows == 0:
             raise TableError("The table has no rows to learn from.")
         columns: list[Column] = []
         dropped: dict[str, str] = {}
         remarks: list[str] = []
+        readings: dict[str, str] = {}
+        questions: list[str] = []
         for name in normal.column_names:
-            with _naming(name):
-                choice = choose_column(
-                    name, one_array(normal[name]), kinds.get(name), embedder=embedder
-                )
+            try:
+                with _naming(name):
+                    choice = choose_column(
+                        name,
+                        one_array(normal[name]),
+                        kinds.get(name),
+                        embedder=embedder,
+                        hints=wishes.of(name, locale),
+                        seen=seen.get(name),
+                    )
+            except Question as question:
+                questions.append(str(question))
+                continue
             remarks += choice.warnings
+            if choice.said:
+                readings[name] = choice.said
             if choice.column is None:
                 dropped[name] = choice.reason
             else:
                 columns.append(choice.column)
+        if questions:
+            raise TableError(" ".join(questions))
         if not columns:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in dropped.items())
             raise TableError(
                 f"No column is left to learn from: {reasons}. Say what a column is with kinds, "
                 "such as kinds={'code': 'category'} (--kind code=category)."
             )
-        return cls(tuple(columns), dropped, tuple(remarks), normal.num_rows)
+        return cls(tuple(columns), dropped, tuple(remarks), normal.num_rows, readings)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -187,7 +259,11 @@ class TableEncoder:
         return float(np.sqrt(self.n_features / varying)) if varying else 1.0
 
     def transform(
-        self, table: Any, *, warn: Callable[[TableWarning], None] | None = None
+        self,
+        table: Any,
+        *,
+        warn: Callable[[TableWarning], None] | None = None,
+        unreadable: Callable[[Unreadable], None] | None = None,
     ) -> NDArray[np.float32]:
         """Encode rows.
 
@@ -199,6 +275,8 @@ class TableEncoder:
             Called with warnings about the table in place of `warnings.warn`. They are about
             columns that were not there in `fit`, and about values that cannot be read, which
             count as missing.
+        unreadable
+            Called with the counts of values that cannot be read, of each column that has some.
 
         Returns
         -------
@@ -208,19 +286,21 @@ class TableEncoder:
         say = _issue if warn is None else warn
         self._check_names(whole.column_names, say)
         encoded = np.empty((whole.num_rows, self.n_features), np.float32)
-        bad = [_Unreadable(column.name) for column in self.columns]
+        bad = [_Collected(column.name) for column in self.columns]
         for begin in range(0, whole.num_rows, _ROWS):
             rows = whole.slice(begin, _ROWS)
             blocks = self._by_column(encoded[begin : begin + _ROWS])
-            for column, out, unreadable in zip(self.columns, blocks, bad, strict=True):
+            for column, out, own in zip(self.columns, blocks, bad, strict=True):
                 array = one_array(rows[column.name])
-                unreadable.n_present += len(array) - array.null_count
+                own.n_present += len(array) - array.null_count
                 with _naming(column.name):
-                    column.encode(array, out, unreadable.add)
+                    column.encode(array, out, own.add)
             encoded[begin : begin + _ROWS] *= np.float32(self.gain)
-        for unreadable in bad:
-            if words := unreadable.words():
-                say(TableWarning(words, unreadable.name))
+        for own in bad:
+            for counted in own.counted:
+                if unreadable is not None:
+                    unreadable(counted)
+                say(TableWarning(own.words(counted), own.name))
         return encoded
 
     def sum_by_column(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -256,6 +336,7 @@ class TableEncoder:
             "dropped": dict(self.dropped),
             "warnings": list(self.warnings),
             "n_rows": self.n_rows,
+            "readings": dict(self.readings),
         }
 
     @classmethod
@@ -273,7 +354,7 @@ class TableEncoder:
             raise ModelError(
                 "The table encoder of the model cannot be read: it has a column twice."
             )
-        return cls(columns, found.dropped, found.warnings, found.n_rows)
+        return cls(columns, found.dropped, found.warnings, found.n_rows, found.readings)
 
     @cached_property
     def _ends(self) -> NDArray[np.intp]:
@@ -298,31 +379,61 @@ class TableEncoder:
             say(TableWarning(words, "columns"))
 
 
-class _Unreadable:
-    """Collects the values of a column that cannot be read."""
+class _Collected:
+    """Collects the values of a column that cannot be read, by what they should be."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.n_present, self.n_bad = name, 0, 0
-        self.what, self.first = "", pa.array([], pa.string())
+        self.name, self.n_present = name, 0
+        self._n_bad: Counter[str] = Counter()
+        self._first: dict[str, pa.Array] = {}
 
     def add(self, values: pa.Array, what: str) -> None:
-        if not self.n_bad:
-            self.first, self.what = values, what
-        self.n_bad += len(values)
+        self._n_bad[what] += len(values)
+        self._first.setdefault(what, values)
 
-    def words(self) -> str:
-        if not self.n_bad:
-            return ""
-        if self.n_bad == self.n_present >= _ENOUGH_TO_REFUSE:
+    @property
+    def counted(self) -> list[Unreadable]:
+        return [
+            Unreadable(self.name, what, self.n_present, n, _examples(self._first[what]))
+            for what, n in self._n_bad.items()
+        ]
+
+    def words(self, found: Unreadable) -> str:
+        shown = listed(self._first[found.what])
+        if self._n_bad.total() == self.n_present >= _ENOUGH_TO_REFUSE:
             raise TableError(
-                f"Column {self.name!r} was read as {self.what} in training, and none of its "
-                f"{self.n_present:,} values can be read so now ({listed(self.first)}). Is it "
+                f"Column {self.name!r} was read as {found.what} in training, and none of its "
+                f"{self.n_present:,} values can be read so now ({shown}). Is it "
                 "the same column, written in the same way?"
             )
         return (
-            f"Column {self.name!r}: {self.n_bad:,} of {self.n_present:,} values cannot be read "
-            f"as {self.what} ({listed(self.first)}); they count as missing."
+            f"Column {self.name!r}: {found.n_unreadable:,} of {self.n_present:,} values cannot "
+            f"be read as {found.what} ({shown}); they count as missing."
         )
+
+
+def _examples(values: pa.Array, most: int = 3) -> tuple[str, ...]:
+    return tuple(pc.unique(values.slice(0, 10_000)).slice(0, most).to_pylist())
+
+
+def _evidence(table: pa.Table, names: Sequence[str]) -> dict[str, Evidence]:
+    """Return what the columns of text say about how they are written."""
+    found = {}
+    for name in names:
+        array = unwrapped(name, one_array(table[name]))
+        if is_text(array.type):
+            found[name] = Evidence(array)
+    return found
+
+
+def _check_wishes(wishes: Wishes, seen: Mapping[str, Evidence]) -> None:
+    """Raise where an option says how text is written, and there is none."""
+    for name in sorted(wishes.columns - {*seen}):
+        raise TableError(
+            f"Column {name!r} is no text, so nothing can be said about how it is written."
+        )
+    if wishes.about_all and not seen:
+        raise TableError(f"{wishes.about_all} says how text is written, and no column is text.")
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Files of tables as streams of batches, in bounded memory.
 
-CSV and TSV (also compressed), Parquet, Arrow IPC and lines of text; a file, a folder, a glob,
-or "-" for CSV on standard input. A CSV file holds text and is read as text: what a column means
-is the business of the encoder, so no value far down in a file can break the stream.
+CSV and TSV (also compressed), Excel, Parquet, Arrow IPC and lines of text; a file, a folder, a
+glob, or "-" for CSV on standard input. A CSV file holds text and is read as text: what a column
+means is the business of the encoder, so no value far down in a file can break the stream.
 """
 
 from __future__ import annotations
@@ -10,22 +10,43 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 
 from aloof.exceptions import TableError
+from aloof.models.table.compression import COMPRESSED
+from aloof.models.table.decoding import FALLBACK
 from aloof.models.table.delimited import Delimited
+from aloof.models.table.excel import Excel
 from aloof.models.table.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
 from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
 
 __all__ = ["Source", "column_names", "joined_table", "open_source"]
+
+# Which options say something about which format.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "csv": ("delimiter", "encoding", "header"),
+    "tsv": ("delimiter", "encoding", "header"),
+    "txt": ("encoding",),
+    "excel": ("sheet", "header"),
+    "parquet": (),
+    "arrow": (),
+}
+# What to do about files of other programs.
+_ADVICE = {
+    ".xls": "is a workbook of an old Excel. Save it as .xlsx or .csv",
+    ".xlsb": "is a binary workbook. Save it as .xlsx or .csv",
+    ".ods": "is a workbook of LibreOffice. Save it as .xlsx or .csv",
+    ".json": "is JSON, which is not read as a table. Save it as .csv or .parquet",
+    ".zip": "is an archive that does not hold one CSV or TSV file. Unpack it, and name a file",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +68,7 @@ class Source:
     name: str
     paths: tuple[Path, ...]
     format: Format
-    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def written(self) -> str:
@@ -72,6 +93,17 @@ class Source:
     def texts(self) -> tuple[str, ...]:
         """The columns that are free text, whatever they hold: the lines of a text file."""
         return (TEXT,) if isinstance(self.format, Lines) else ()
+
+    @property
+    def understood(self) -> str:
+        """How the first file is read, in words, where it is not the usual way."""
+        return self.format.understood(self.paths[0] if self.paths else None)
+
+    def lines_of(self, column: str, values: Collection[str]) -> dict[str, int]:
+        """Return in which lines of the one file values stand first; nothing: nobody knows."""
+        return (
+            self.format.lines_of(self.paths[0], column, values) if len(self.paths) == 1 else {}
+        )
 
     @property
     def n_bytes(self) -> int | None:
@@ -154,6 +186,9 @@ def open_source(
     format: FormatName | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
+    header: bool | None = None,
+    before: Mapping[str, Any] | None = None,
 ) -> Source:
     """Find the files of a table and make sure that their beginning can be read.
 
@@ -162,12 +197,20 @@ def open_source(
     source
         A file, a folder (all files of one format in it), a glob, or "-" for standard input.
     format
-        "csv", "tsv", "parquet", "arrow" or "txt" (one document in a line); by default what the
-        ending of the name says.
+        "csv", "tsv", "excel", "parquet", "arrow" or "txt" (one document in a line); by default
+        what the ending of the name says.
     delimiter
-        What separates the values of a CSV file; a comma by default.
+        What separates the values of a CSV file; None: found in each file.
     encoding
-        Of CSV and text files, such as "latin-1"; "utf8" by default.
+        Of CSV and text files, such as "latin-1"; None: found in each file.
+    sheet
+        Of an Excel file, by name or by number from "1" on; None: the first.
+    header
+        Whether there is a line of column names; False: columns are called column_1 and so on.
+        None: there must be one.
+    before
+        What was said about a file of the same kind, such as the training data: it holds where
+        nothing else is said, and for the delimiter and encoding where the file leaves a choice.
     """
     name = os.fspath(source)
     if format is not None and format not in get_args(FormatName):
@@ -177,12 +220,15 @@ def open_source(
     kind = format or (_format_name(paths[0]) if paths else "csv")
     if not paths and kind not in ("csv", "tsv"):
         raise TableError(f"Standard input is read as CSV or TSV, not as {kind}. Name a file.")
+    given: dict[str, Any]
     given = {"format": format, "delimiter": delimiter, "encoding": encoding}
+    given |= {"sheet": sheet, "header": header}
+    options = {option: value for option, value in given.items() if value is not None}
     found = Source(
         name if paths else "standard input",
         paths,
-        _format(kind, delimiter, encoding),
-        {option: value for option, value in given.items() if value is not None},
+        _format(kind, options, before or {}),
+        options,
     )
     _ = found.names  # what cannot be opened is told now
     return found
@@ -190,27 +236,43 @@ def open_source(
 
 def _format_name(path: Path) -> FormatName:
     ending = ending_of(path)
-    if ending is None:
-        raise TableError(
-            f"The ending of {path.name} says nothing about its format. Known endings: "
-            f"{', '.join(ENDINGS)}, and .gz after .csv or .tsv."
-        )
-    return ENDINGS[ending]
+    if ending is not None:
+        return ENDINGS[ending]
+    if advice := _ADVICE.get(path.suffix.lower()):
+        raise TableError(f"{path.name} {advice}.")
+    raise TableError(
+        f"The ending of {path.name} says nothing about its format. Known endings: "
+        f"{', '.join(ENDINGS)}, and {', '.join(COMPRESSED)} after .csv or .tsv. If it is a "
+        "text file with one row in a line, say format='csv' (--format csv)."
+    )
 
 
-def _format(name: FormatName, delimiter: str | None, encoding: str | None) -> Format:
-    if delimiter is not None and name not in ("csv", "tsv"):
-        raise TableError(f"A delimiter says nothing about {name} files; leave it out.")
-    if encoding is not None and name in ("parquet", "arrow"):
-        raise TableError(f"An encoding says nothing about {name} files; leave it out.")
+def _format(name: FormatName, options: Mapping[str, Any], before: Mapping[str, Any]) -> Format:
+    takes = _OPTIONS[name]
+    for option in ("delimiter", "encoding", "sheet", "header"):
+        if option in options and option not in takes:
+            article = "An" if option[0] in "aeiou" else "A"
+            raise TableError(
+                f"{article} {option} says nothing about {name} files; leave it out."
+            )
     if name == "parquet":
         return Parquet()
     if name == "arrow":
         return Arrow()
     if name == "txt":
-        return Lines(encoding or "utf8")
-    separator = ("\t" if name == "tsv" else ",") if delimiter is None else delimiter
-    return Delimited(separator, encoding or "utf8")
+        sure = "format" in options
+        return Lines(options.get("encoding"), before.get("encoding") or FALLBACK, sure)
+    header = options.get("header", before.get("header"))
+    if name == "excel":
+        return Excel(options.get("sheet", before.get("sheet")), header)
+    preferred = "\t" if name == "tsv" else before.get("delimiter")
+    return Delimited(
+        options.get("delimiter"),
+        options.get("encoding"),
+        header,
+        preferred,
+        before.get("encoding") or FALLBACK,
+    )
 
 
 def column_names(data: Source | pa.Table) -> Sequence[str]:

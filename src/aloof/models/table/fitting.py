@@ -16,6 +16,9 @@ from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, fit_detector, hold_out, made_by
+from aloof.models.table.columns.base import Unread
+from aloof.models.table.dialects import Wishes
+from aloof.models.table.dialects.layouts import as_layout, check_layout
 from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
@@ -28,6 +31,8 @@ from aloof.vae import Method
 
 __all__ = ["fit"]
 
+# What was said about the training file also holds for others.
+_REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 _REFUSED = {"standardize": "the table is scaled already"}
 
 
@@ -47,9 +52,15 @@ def fit(
     calibration: float = 0.2,
     seed: int = 0,
     max_rows: int = 1_000_000,
+    decimal: str | Mapping[str, str] | None = None,
+    thousands: str | Mapping[str, str] | None = None,
+    day_first: bool | None = None,
+    date_formats: Mapping[str, str] | None = None,
     format: FormatName | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
+    header: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     **parameters: Any,
@@ -90,7 +101,15 @@ def fit(
         One seed, one model.
     max_rows
         Where a file has more rows, that many are drawn at random, with all labelled anomalies.
-    format, delimiter, encoding
+    decimal, thousands
+        The signs in numbers that are text, such as ``decimal=","`` and ``thousands="."`` for
+        1.234,56; for some columns ``decimal={"amount": ","}``. None: found out from the values,
+        and an error asks where these leave a choice.
+    day_first
+        Whether 03/04/2024 is in April (True) or in March (False); None: found out likewise.
+    date_formats
+        How dates and times are written in a column, such as ``{"booked": "%d/%m/%y %H:%M"}``.
+    format, delimiter, encoding, sheet, header
         How to read a file; see `open_source`.
     checkpoint
         File to keep the state of the fit in; the same call continues a killed one.
@@ -102,9 +121,19 @@ def fit(
         is from `aloof.text.schedule`.
     """
     if isinstance(frame, str | os.PathLike):
-        frame = open_source(frame, format=format, delimiter=delimiter, encoding=encoding)
-    elif format is not None or delimiter is not None or encoding is not None:
-        raise TableError("format, delimiter and encoding say how to read a file; this is none.")
+        frame = open_source(
+            frame,
+            format=format,
+            delimiter=delimiter,
+            encoding=encoding,
+            sheet=sheet,
+            header=header,
+        )
+    elif any(option is not None for option in (format, delimiter, encoding, sheet, header)):
+        raise TableError(
+            "format, delimiter, encoding, sheet and header say how to read a file, and this is "
+            "none."
+        )
     if not isinstance(frame, Source):
         frame = to_table(frame)
     if max_epochs is not None:
@@ -123,8 +152,13 @@ def fit(
         "calibration": calibration,
         "seed": seed,
         "max_rows": max_rows,
+        "decimal": decimal,
+        "thousands": thousands,
+        "day_first": day_first,
+        "date_formats": date_formats or None,
         **(frame.options if isinstance(frame, Source) else {}),
     }
+    source = isinstance(frame, Source)
     written = frame.written if isinstance(frame, Source) else None
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
@@ -139,6 +173,7 @@ def fit(
         if name is not None:
             check_column(name, names, role)
     wanted = [name for name in names if name not in {id, *drop} - {label}]
+    wishes = Wishes(decimal, thousands, day_first, _layouts(date_formats or {}))
     rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
     table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
     if label is not None:
@@ -148,12 +183,18 @@ def fit(
     train, held_out = hold_out(
         labels, calibration, seed, things="rows", better=1000, error=TableError
     )
-    encoder = TableEncoder.fit(
-        table.take(train),
-        labels[train],
-        kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
-        embedder=embedder,
-    )
+    try:
+        encoder = TableEncoder.fit(
+            table.take(train),
+            labels[train],
+            kinds={**dict(kinds or {}), **dict.fromkeys(texts, "text")},
+            embedder=embedder,
+            wishes=wishes,
+            whole=table,
+        )
+    except Unread as error:
+        lines = frame.lines_of(error.column, error.examples) if source else {}
+        raise TableError(error.words(lines)) from error
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
@@ -186,6 +227,8 @@ def fit(
         "warnings": [*remarks, *more],
         "made": made,
     }
+    if source and frame.understood:
+        training["understood"] = frame.understood
     return TableModel(
         detector=detector,
         training=training,
@@ -194,7 +237,20 @@ def fit(
         id=id,
         drop=tuple(drop),
         anomaly_value=anomaly_value,
+        reading={name: frame.options[name] for name in _REMEMBERED if name in frame.options}
+        if source
+        else {},
     )
+
+
+def _layouts(given: Mapping[str, str]) -> dict[str, str]:
+    layouts = {name: as_layout(text) for name, text in given.items()}
+    for name, layout in layouts.items():
+        try:
+            check_layout(layout)
+        except ValueError as error:
+            raise TableError(f"The date format of column {name!r}: {error}.") from None
+    return layouts
 
 
 def _gathered(

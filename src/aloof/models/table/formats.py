@@ -6,9 +6,8 @@ no standard input, and cannot say which part of a file is damaged.
 
 from __future__ import annotations
 
-import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
+from aloof.models.table.compression import COMPRESSED, member_of
 from aloof.models.table.frames import without_views
 
 __all__ = [
@@ -24,14 +24,12 @@ __all__ = [
     "Format",
     "FormatName",
     "Parquet",
-    "check_encoding",
     "ending_of",
     "first_line",
+    "holds_table",
 ]
 
-FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt"]
-
-_COMPRESSED = (".gz", ".bz2", ".zst")
+FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt", "excel"]
 
 # Bytes of a column that are read at a time: a row group need not fit in memory.
 _BUFFER = 2**20
@@ -45,16 +43,26 @@ ENDINGS: dict[str, FormatName] = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".txt": "txt",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
 }
+_TEXT = (".csv", ".tsv", ".tab")
 
 
 def ending_of(path: Path) -> str | None:
     """Return the known ending of a name, without that of a compression, or None."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-        return suffixes[-1] if suffixes and suffixes[-1] in (".csv", ".tsv", ".tab") else None
+    if suffixes and suffixes[-1] in COMPRESSED:
+        if suffixes.pop() == ".zip" and path.is_file():
+            member = member_of(path)
+            suffixes = [] if member is None else [Path(member).suffix.lower()]
+        return suffixes[-1] if suffixes and suffixes[-1] in _TEXT else None
     return suffixes[-1] if suffixes and suffixes[-1] in ENDINGS else None
+
+
+def holds_table(archive: Path) -> bool:
+    """Say whether a zip archive holds a table, and nothing else."""
+    return ending_of(archive) is not None
 
 
 class Format(ABC):
@@ -73,6 +81,16 @@ class Format(ABC):
         self, path: Path | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; `rows` is how many at a time are welcome."""
+
+    def understood(self, path: Path | None) -> str:
+        """Say how a file is read that was opened, where it is not the usual way."""
+        return ""
+
+    def lines_of(
+        self, path: Path | None, column: str, values: Collection[str]
+    ) -> dict[str, int]:
+        """Return in which lines values of a column stand first, as far as that can be told."""
+        return {}
 
 
 class Parquet(Format):
@@ -180,13 +198,3 @@ def first_line(error: Exception) -> str:
     """Return what an error of Arrow or of the system says, in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text.splitlines()[0].rstrip(".")
-
-
-def check_encoding(name: str) -> None:
-    """Raise unless there is an encoding of this name."""
-    try:
-        codecs.lookup(name)
-    except LookupError:
-        raise TableError(
-            f"There is no encoding {name!r}. Try 'utf8', 'latin-1' or 'cp1252'."
-        ) from None

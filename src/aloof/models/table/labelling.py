@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from aloof.exceptions import LabelError, TableError
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models.table.columns import one_array
-from aloof.models.table.columns.reading import MISSING_WORDS, read_text
+from aloof.models.table.columns.reading import read_text
+from aloof.models.table.dialects.cells import MISSING_WORDS
 from aloof.suggestion import closest
 
 __all__ = ["check_column", "check_labels", "read_label_column"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
 from aloof.exceptions import TableError
-from aloof.models.table.formats import Format, check_encoding
+from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
+from aloof.models.table.finding import find_table
+from aloof.models.table.formats import Format
 
 __all__ = ["TEXT", "Lines"]
 
@@ -25,19 +27,35 @@ class Lines(Format):
     Attributes
     ----------
     encoding
-        As Python names it.
+        As Python names it; None: found out.
+    fallback
+        The encoding of what is not UTF-8.
+    sure
+        Whether lines that look like those of a table are none.
     """
 
-    encoding: str = "utf8"
+    encoding: str | None = None
+    fallback: str = FALLBACK
+    sure: bool = False
 
     def __post_init__(self) -> None:
-        check_encoding(self.encoding)
+        for encoding in (self.encoding, self.fallback):
+            if encoding is not None:
+                check_encoding(encoding)
 
     def names(self, path: Path | None) -> tuple[str, ...]:
-        """Return the one name; a file that is not there or empty is told."""
-        with self._open(path) as file:
-            if not file.buffer.peek(1):  # type: ignore[attr-defined]
+        """Return the one name; a file that is not there or empty is told, and a table."""
+        with self._open(path) as stream:
+            if not stream.beginning:
                 raise TableError(f"{path} is empty. Name a file that has rows.")
+            place = find_table(stream.beginning, is_whole=stream.is_whole, header=True)
+            is_table = place is not None and place.width > 2 and place.delimiter != ","
+            if place is not None and is_table and not self.sure:
+                raise TableError(
+                    f"{path} looks like a table: its values seem to be separated by "
+                    f"{place.delimiter!r}. Say format='csv' (--format csv) to read it as one, "
+                    "or format='txt' (--format txt) if each line is one text."
+                )
         return (TEXT,)
 
     def n_rows(self, path: Path) -> int | None:
@@ -49,22 +67,28 @@ class Lines(Format):
     ) -> Iterator[pa.RecordBatch]:
         """Read the lines."""
         done = 0
-        with self._open(path) as file:
+        with self._open(path) as stream:
+            stream.skip(0)
+            file = io.TextIOWrapper(io.BufferedReader(stream), "utf8", newline=None)
             try:
                 while lines := list(islice(file, rows)):
                     texts = [line.rstrip("\n") or None for line in lines]
                     yield pa.record_batch({TEXT: pa.array(texts, pa.string())})
                     done += len(lines)
             except UnicodeDecodeError as error:
-                raise TableError(
-                    f"{path} is not {self.encoding} text somewhere after line {done + 1:,}: "
-                    f"{error.reason}. Say what it is with --encoding, such as latin-1."
-                ) from error
+                raise self._not_encoded(path, f"somewhere after line {done + 1:,}") from error
 
-    def _open(self, path: Path | None) -> IO[str]:
+    def _open(self, path: Path | None) -> Utf8:
         assert path is not None  # standard input is read as CSV
-        encoding = "utf-8-sig" if self.encoding in ("utf8", "utf-8") else self.encoding
         try:
-            return path.open(encoding=encoding, newline=None)
+            return Utf8(path.open("rb"), self.encoding, self.fallback)
+        except UnicodeDecodeError as error:
+            raise self._not_encoded(path, "at its beginning") from error
         except OSError as error:
             raise TableError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+    def _not_encoded(self, path: Path | None, where: str) -> TableError:
+        return TableError(
+            f"{path} is not {self.encoding or 'utf8'} text {where}. Say what it is with "
+            "--encoding, such as latin-1."
+        )

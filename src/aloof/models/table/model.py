@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from aloof.exceptions import LabelError, TableError, TableWarning, once_of_each
 from aloof.labels import UNLABELLED
 from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
-from aloof.models.table.encoder import TableEncoder
+from aloof.models.table.encoder import TableEncoder, Unreadable
 from aloof.models.table.expectation import expected_rows
 from aloof.models.table.explanation import TableExplanation
 from aloof.models.table.files import Source, column_names, open_source
@@ -33,6 +33,7 @@ __all__ = ["TableModel"]
 
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
+_READING = "reading"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -60,6 +61,9 @@ class TableModel(Model):
         Columns that were not to be used.
     anomaly_value
         The label of anomalies; None: 1, true or yes.
+    reading
+        What was said about how to read the training file: ``delimiter``, ``encoding``,
+        ``sheet``, ``header``. It holds for other files, where nothing else is said.
     training
         What it was made from, as JSON can hold it: ``source`` (a path, or None for a frame),
         ``n_rows`` in the source, ``n_used`` of them (all unless it was too large), and of
@@ -74,6 +78,7 @@ class TableModel(Model):
     id: str | None
     drop: tuple[str, ...]
     anomaly_value: str | None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     section, kind, things, error = "table", "a table", "rows", TableError
 
@@ -96,6 +101,18 @@ class TableModel(Model):
         return f" in {count(len(self.columns), 'column')}{sampled}"
 
     @property
+    def understood(self) -> list[str]:
+        """What the training file and its columns were read as, where it needs to be said."""
+        said = [f"{name!r} as {words}" for name, words in self.encoder.readings.items()]
+        file = self.training.get("understood")
+        return [f"{self.training['source']}: {file}", *said] if file else said
+
+    def read_otherwise(self, data: Any) -> str:
+        """Say how a file is read, where that is not as the training file was."""
+        said = data.understood if isinstance(data, Source) else ""
+        return "" if said == self.training.get("understood", "") else said
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The columns that are read as text."""
         return tuple(column.name for column in self.encoder.columns if column.reads_text)
@@ -107,10 +124,20 @@ class TableModel(Model):
         format: FormatName | None = None,
         delimiter: str | None = None,
         encoding: str | None = None,
+        sheet: str | None = None,
+        header: bool | None = None,
     ) -> Source | pa.Table:
         """Open a file, or take a frame; see `open_source` and `to_table`."""
         if isinstance(data, str | os.PathLike):
-            return open_source(data, format=format, delimiter=delimiter, encoding=encoding)
+            return open_source(
+                data,
+                format=format,
+                delimiter=delimiter,
+                encoding=encoding,
+                sheet=sheet,
+                header=header,
+                before=self.reading,
+            )
         return data if isinstance(data, Source) else to_table(data)
 
     def batches(self, data: Any, *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
@@ -124,7 +151,11 @@ class TableModel(Model):
         yield from found.combine_chunks().to_batches(max_chunksize=rows)
 
     def encode(
-        self, frame: Any, *, warn: Callable[[TableWarning], None] | None = None
+        self,
+        frame: Any,
+        *,
+        warn: Callable[[TableWarning], None] | None = None,
+        unreadable: Callable[[Unreadable], None] | None = None,
     ) -> NDArray[np.float32]:
         """Return rows as the detector takes them, ``(n, n_features)``.
 
@@ -134,8 +165,10 @@ class TableModel(Model):
             A frame of any flavour.
         warn
             Called with warnings about the frame in place of `warnings.warn`.
+        unreadable
+            Called with the counts of values that cannot be read, of each column that has some.
         """
-        return self.encoder.transform(self._used(frame), warn=warn)
+        return self.encoder.transform(self._used(frame), warn=warn, unreadable=unreadable)
 
     def labels(self, frame: Any) -> NDArray[np.int64]:
         """Return 1, 0 and -1 for each row from the label column, which must be there."""
@@ -395,6 +428,7 @@ class TableModel(Model):
         asked = dict.fromkeys(self.drop, "dropped by the user")
         return {
             **super().describe(),
+            "understood": self.understood,
             "label": self.label,
             "anomaly_value": self.anomaly_value,
             "id": self.id,
@@ -403,6 +437,7 @@ class TableModel(Model):
                     "name": column.name,
                     "kind": column.kind,
                     "values": column.summary(),
+                    "read_as": self.encoder.readings.get(column.name),
                     "missing_share": column.missing_share,
                     "features": len(column.features),
                 }
@@ -426,6 +461,7 @@ class TableModel(Model):
             ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
             ("Labels", labels),
             ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+            *(("Read", words) for words in self.understood),
         ]
 
     def _own_facts(self) -> list[tuple[str, str]]:
@@ -435,7 +471,7 @@ class TableModel(Model):
 
     def _state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _STATE}
-        return {"encoder": self.encoder.state(), **state}
+        return {"encoder": self.encoder.state(), **state, _READING: dict(self.reading)}
 
     @classmethod
     def _schema(cls) -> type[Section]:
@@ -449,7 +485,13 @@ class TableModel(Model):
         if (encoder.n_features,) != detector.shape_:
             raise ValueError("the columns are not those of the detector")
         names = {name: state[name] for name in _STATE}
-        return {"encoder": encoder, **names, "drop": tuple(names["drop"])}
+        reading = dict(state.get(_READING, {}))  # older models have none
+        return {
+            "encoder": encoder,
+            **names,
+            "drop": tuple(names["drop"]),
+            _READING: {name: value for name, value in reading.items() if value is not None},
+        }
 
     def _label_among(self, names: Sequence[str]) -> str:
         """Return the column of labels, which must be among those of a table."""

@@ -16,9 +16,13 @@ import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
 from aloof.io import replacing, writing
+from aloof.models.table.excel import ExcelWriter
 from aloof.models.table.formats import ENDINGS, ending_of
 
 __all__ = ["Output", "check_output", "open_output", "write_table"]
+
+# Endings that are read and not written.
+_NOT_WRITTEN = (".bz2", ".zst", ".xz", ".zip", ".xlsm")
 
 
 class Output:
@@ -41,8 +45,8 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     Parameters
     ----------
     path
-        The file to be: .csv, .tsv (with .gz or without), .parquet, .arrow; "-": standard
-        output.
+        The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet, .arrow; "-":
+        standard output.
     force
         Whether a file that is there may be replaced.
     """
@@ -52,10 +56,11 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     target = Path(name)
     if _is_device(target):
         return
-    if ending_of(target) is None or target.suffix.lower() in (".bz2", ".zst"):
+    if ending_of(target) is None or target.suffix.lower() in _NOT_WRITTEN:
+        known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
             f"The ending of {target.name!r} says no format that can be written. Known: "
-            f"{', '.join(ENDINGS)}, and .gz after .csv or .tsv."
+            f"{known}, and .gz after .csv or .tsv."
         )
     if target.is_dir():
         raise TableError(f"{name} is a folder. Name a file.")
@@ -119,6 +124,9 @@ def _file(aside: Path, target: Path, schema: pa.Schema) -> Iterator[Output]:
     if kind == "parquet":
         with pq.ParquetWriter(str(aside), schema) as writer:
             yield Output(name, writer, schema)
+    elif kind == "excel":
+        with ExcelWriter(aside, schema) as excel:
+            yield Output(name, excel, schema)
     elif kind == "arrow":
         with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
             yield Output(name, writer, schema)

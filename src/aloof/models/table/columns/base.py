@@ -15,8 +15,24 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
+from aloof.exceptions import TableError
 from aloof.io.sections import STRICT, from_json
-from aloof.models.table.columns.reading import Reading, is_text, read_numbers, read_text
+from aloof.models.table.columns.reading import (
+    Reading,
+    decoded,
+    is_text,
+    read_numbers,
+    read_text,
+)
+from aloof.models.table.dialects import Evidence, Hints, TimeDialect
+from aloof.models.table.dialects.number_evidence import NumberFinding, find_numbers
+from aloof.models.table.dialects.numbers import PLAIN
+from aloof.models.table.dialects.time_evidence import (
+    TimeFinding,
+    epoch_of,
+    find_times,
+    is_compact,
+)
 from aloof.models.table.words import against, missing_words, short
 
 __all__ = [
@@ -28,6 +44,7 @@ __all__ = [
     "Note",
     "Positive",
     "Share",
+    "Unread",
     "Values",
     "flag_weight",
 ]
@@ -58,12 +75,18 @@ class Values:
         What it is, where the user knows better.
     embedder
         What makes vectors of text.
+    hints
+        What is known besides about how they are written.
+    seen
+        What all values say about it, also those of rows that are not learned from.
     """
 
     name: str
     array: pa.Array
     kind: str | None
     embedder: str
+    hints: Hints = dataclasses.field(default_factory=Hints)
+    seen: Evidence | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -92,9 +115,80 @@ class Values:
         return float(self.text.null_count / len(self.text))
 
     @cached_property
+    def evidence(self) -> Evidence:
+        """What the values say about how they are written."""
+        if self.seen is not None:
+            return self.seen
+        return Evidence(decoded(self.name, self.array) if self.is_text else None)
+
+    @cached_property
+    def written_numbers(self) -> NumberFinding:
+        """How numbers in text are written; a `Question` where nobody can tell."""
+        asked = self.kind is not None
+        return find_numbers(self.name, self.evidence.numbers, self.hints, asked=asked)
+
+    @cached_property
+    def written_times(self) -> TimeFinding:
+        """How times in text are written; a `Question` where nobody can tell."""
+        return find_times(self.name, self.evidence.times, self.hints)
+
+    @cached_property
     def numbers(self) -> Reading:
         """The values as numbers."""
-        return read_numbers(self.name, self.array)
+        dialect = self.written_numbers.dialect if self.is_text else PLAIN
+        return read_numbers(self.name, self.array, dialect or PLAIN)
+
+    @cached_property
+    def times_in_numbers(self) -> TimeDialect | None:
+        """How numbers are times: since 1970, or as in 20240131; None: they are none."""
+        if self.is_text and not self.evidence.numbers.is_numbers:
+            return None
+        if not (self.is_text or pt.is_integer(self.type) or pt.is_floating(self.type)):
+            return None
+        found = read_numbers(self.name, self.array)
+        if not found.is_most:
+            return None
+        if epoch := epoch_of(self.name, found.values, asked=self.kind is not None):
+            return TimeDialect(epoch=epoch)
+        return TimeDialect(compact=True) if is_compact(found.values) else None
+
+    def unread(self, what: str, reading: Reading) -> Unread:
+        """Return the error that they are not what the user says."""
+        bad = [part for part in (reading.unreadable, reading.impossible) if part is not None]
+        return Unread(self.name, what, pa.concat_arrays(bad), len(self.array))
+
+
+class Unread(TableError):
+    """Values that are not what the user says they are.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    what
+        What they should be, in words.
+    bad
+        Those that cannot be read.
+    n_rows
+        How many rows there are.
+    """
+
+    def __init__(self, name: str, what: str, bad: pa.Array, n_rows: int) -> None:
+        self.column, self.what, self.n_bad, self.n_rows = name, what, len(bad), n_rows
+        self.examples: list[str] = pc.unique(bad).slice(0, 5).to_pylist()
+        super().__init__(self.words({}))
+
+    def words(self, lines: Mapping[str, int]) -> str:
+        """Say what is wrong; `lines` of a file say where the examples are."""
+        shown = ", ".join(
+            repr(short(value)) + (f" in line {lines[value]:,}" if value in lines else "")
+            for value in self.examples
+        )
+        return (
+            f"Column {self.column!r} cannot be read as {self.what}: {self.n_bad:,} of its "
+            f"{self.n_rows:,} values are none, such as {shown}. Say how it is written, or "
+            f"leave it out: --drop {self.column}."
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,11 +203,14 @@ class Choice:
         Why it is dropped.
     warnings
         What the user should know.
+    said
+        How its values are read, in words, where that does not go without saying.
     """
 
     column: Column | None
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    said: str = ""
 
 
 class Column(ABC):

@@ -13,6 +13,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from aloof.models.table.columns.base import NEVER, RARE, Choice, Column, Note, Share, Values
+from aloof.models.table.columns.codes import nature_of
 from aloof.models.table.columns.reading import read_text, unwrapped
 from aloof.models.table.words import against, short
 
@@ -25,6 +26,9 @@ _MOST_RARE = 1000
 _SMALLEST_SHARE = 0.001
 # With fewer rows nothing can be said about free text.
 _ENOUGH_FOR_TEXT = 20
+
+# Between these shares it is worth saying that a column is nearly numbers, or times.
+_HALF, _NEARLY_ALL = 0.5, 0.9
 
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
@@ -80,26 +84,18 @@ class CategoryColumn(Column):
         if unique or (
             distinct > _MOST_CATEGORIES and (distinct > present / 2 or covered < 0.2)
         ):
-            hint = ""
-            if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d+,\d+\s*$")).as_py():
-                hint = " It looks like numbers with a decimal comma: write them with a point."
-            return Choice(
-                None,
-                "is free text",
-                (
-                    f"Column {name!r} is free text ({distinct:,} different values in "
-                    f"{present:,}) and is left out. Read it with kinds={{{name!r}: 'text'}} "
-                    f"(--text {name}), or keep its frequent values with "
-                    f"kinds={{{name!r}: 'category'}} (--kind {name}=category).{hint}",
-                ),
-            )
+            return _left_out(values, distinct, present)
+        refusal = _refusal(values)
+        almost = _almost(values) or (f" It {refusal}." if refusal else "")
         if column.rare_share > 0.3:
             remark = (
                 f"Column {name!r} has {distinct:,} different values; the "
                 f"{len(column.categories)} most frequent have a feature each, the others "
-                f"({column.rare_share:.0%} of the rows) share one."
+                f"({column.rare_share:.0%} of the rows) share one.{almost}"
             )
             return Choice(column, warnings=(remark,))
+        if almost:
+            return Choice(column, warnings=(f"Column {name!r} is read as categories.{almost}",))
         return Choice(column)
 
     @classmethod
@@ -240,9 +236,50 @@ class CategoryColumn(Column):
         return slots
 
 
+def _left_out(values: Values, distinct: int, present: int) -> Choice:
+    """Return that a column has too many values to learn from, called what it is."""
+    name, nature = values.name, nature_of(values)
+    what, read = f"holds {nature}", ""
+    if refusal := _refusal(values):
+        what = refusal
+    elif nature == "free text":
+        what = "is free text"
+        read = f"Read it with kinds={{{name!r}: 'text'}} (--text {name}), or keep"
+    return Choice(
+        None,
+        what,
+        (
+            f"Column {name!r} {what} ({distinct:,} different values in {present:,}) and is "
+            f"left out. {read or 'Keep'} its frequent values with kinds={{{name!r}: "
+            f"'category'}} (--kind {name}=category).{_almost(values)}",
+        ),
+    )
+
+
+def _refusal(values: Values) -> str:
+    """Say why numbers are not one kind of number, or nothing."""
+    if values.kind is not None or not values.evidence.numbers.is_numbers:
+        return ""
+    return values.written_numbers.refusal
+
+
+def _almost(values: Values) -> str:
+    """Say what the column would nearly have been, or nothing."""
+    if values.kind is not None:
+        return ""
+    for kind in ("number", "timestamp"):
+        found = values.evidence.numbers if kind == "number" else values.evidence.times
+        if _HALF <= found.share < _NEARLY_ALL:
+            return (
+                f" {found.share:.0%} of its values can be read as a {kind}: --kind "
+                f"{values.name}={kind} makes gaps of the others."
+            )
+    return ""
+
+
 def _is_boolean(values: Values) -> bool:
     """Say whether the values are true and false, in a spelling that is not that of numbers."""
-    if not values.is_text or values.numbers.is_most:
+    if not values.is_text or values.evidence.numbers.is_numbers:
         return bool(pt.is_boolean(values.array.type))
     spelled = pc.utf8_lower(pc.unique(_as_boolean(values.text)).drop_null())
     return set(spelled.slice(0, 3).to_pylist()) <= {"true", "false"}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from aloof.exceptions import TableError
 from aloof.models.table.columns.base import (
     LIMIT,
     NEVER,
@@ -26,8 +25,10 @@ from aloof.models.table.columns.base import (
     flag_weight,
 )
 from aloof.models.table.columns.category import CategoryColumn
+from aloof.models.table.columns.codes import code_of
 from aloof.models.table.columns.constant import ConstantColumn
 from aloof.models.table.columns.reading import read_numbers
+from aloof.models.table.dialects.numbers import PLAIN, NumberDialect
 from aloof.models.table.words import against, duration_words, number_words
 
 __all__ = ["NumberColumn"]
@@ -38,6 +39,10 @@ _TAIL = 0.005
 _HEAVY_KURTOSIS = 6.0
 # Numbers beyond it are cut off, so that no difference overflows.
 _LARGEST = 1e300
+# Where the user says that a column is numbers, at least so many must be.
+_FEWEST = 0.5
+# Units that stand close to the number.
+_CLOSE = ("%", "‰", "°")
 # With fewer rows nothing can be said about ids.
 _ENOUGH_FOR_IDS = 50
 _ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|idx|rowid|rownum)s?$|[a-z]I[dD]$|^id[^a-z]")
@@ -68,6 +73,8 @@ class NumberColumn(Column):
         Whether all are integers.
     unit
         "s" for a duration in seconds.
+    dialect
+        How numbers in text are written.
     """
 
     kinds = ("number",)
@@ -83,12 +90,30 @@ class NumberColumn(Column):
     infinite_share: Share
     whole: bool
     unit: Literal["", "s"] = ""
+    dialect: NumberDialect = PLAIN
 
     @classmethod
     def claim(cls, values: Values) -> Choice | None:
         """Take numbers, and text that is mostly numbers; ids only if the user says so."""
         name, asked = values.name, values.kind is not None
         if not (asked or _is_numeric(values.array.type) or _holds_numbers(values)):
+            return None
+        said, dialect = "", PLAIN
+        if values.is_text:
+            found = values.written_numbers
+            if found.dialect is None:
+                if asked:
+                    raise TableError(
+                        f"Column {name!r} {found.refusal}. Write them in one, or leave the "
+                        f"column out: --drop {name}."
+                    )
+                return None
+            said, dialect = found.said, found.dialect
+            if asked and values.numbers.share < _FEWEST:
+                raise values.unread("numbers", values.numbers)
+            if not asked and not values.numbers.is_most:
+                return None
+        if not asked and values.times_in_numbers is not None:
             return None
         finite = values.numbers.values[np.isfinite(values.numbers.values)]
         if len(finite) == 0 or finite.min() == finite.max():
@@ -105,12 +130,17 @@ class NumberColumn(Column):
                 ),
             )
         unit: Literal["", "s"] = "s" if pt.is_duration(values.array.type) else ""
-        column = cls.fit(name, values.numbers.values, unit=unit)
-        return Choice(column, warnings=values.numbers.remarks(name, "numbers"))
+        column = cls.fit(name, values.numbers.values, unit=unit, dialect=dialect)
+        return Choice(column, warnings=values.numbers.remarks(name, "numbers"), said=said)
 
     @classmethod
     def fit(
-        cls, name: str, values: NDArray[np.float64], *, unit: Literal["", "s"] = ""
+        cls,
+        name: str,
+        values: NDArray[np.float64],
+        *,
+        unit: Literal["", "s"] = "",
+        dialect: NumberDialect = PLAIN,
     ) -> NumberColumn:
         """Learn from numbers of which at least two are finite and differ."""
         finite = values[np.isfinite(values)]
@@ -130,6 +160,7 @@ class NumberColumn(Column):
             infinite_share=float(np.isinf(values).mean()),
             whole=whole,
             unit=unit,
+            dialect=dialect,
         )
 
     @property
@@ -141,7 +172,7 @@ class NumberColumn(Column):
 
     def encode(self, array: pa.Array, out: NDArray[np.float32], note: Note) -> None:
         """Write the scaled numbers and the flags into `out`."""
-        reading = read_numbers(self.name, array)
+        reading = read_numbers(self.name, array, self.dialect)
         if reading.unreadable is not None:
             note(reading.unreadable, "numbers")
         values = reading.values
@@ -164,7 +195,7 @@ class NumberColumn(Column):
 
     def read(self, array: pa.Array) -> NDArray[Any]:
         """Return the numbers, NaN where there is none."""
-        return read_numbers(self.name, array).values
+        return read_numbers(self.name, array, self.dialect).values
 
     def decode(self, features: NDArray[np.float64]) -> NDArray[Any]:
         """Return the numbers that features stand for, NaN where missing is expected."""
@@ -177,7 +208,9 @@ class NumberColumn(Column):
         """Say the number, and about which one was expected."""
         write = self._write
         exact = self.whole and not self.unit and abs(value) < 1e15
-        there = f"{value:,.0f}" if exact and value == floor(value) else write(value)
+        there = write(value)
+        if exact and value == floor(value):
+            there = self._with_unit(f"{value:,.0f}")
         if np.isnan(expected):
             return against(there, None)
         for digits in (2, 3):
@@ -192,16 +225,27 @@ class NumberColumn(Column):
     def summary(self) -> str:
         """Say the range and the median."""
         low, middle, high = map(number_words, (self.low, self.middle, self.high))
-        return f"{low} to {high}, median {middle}" + (" s" if self.unit else "")
+        return f"{low} to {high}, median {middle}" + (" s" if self.unit else self._behind)
 
     def check(self) -> None:
         """Raise where the numbers are not in order."""
         if not self.low <= self.middle <= self.high:
             raise ValueError("low, middle and high must be in this order")
+        self.dialect.check()
+
+    def _write(self, value: float, digits: int = 6) -> str:
+        """Return a number in words, with its unit."""
+        if self.unit == "s":
+            return duration_words(value, min(digits, 3))
+        return self._with_unit(number_words(value, digits))
 
     @property
-    def _write(self) -> Callable[..., str]:
-        return duration_words if self.unit == "s" else number_words
+    def _behind(self) -> str:
+        unit = self.dialect.unit
+        return unit if unit in _CLOSE else f" {unit}".rstrip()
+
+    def _with_unit(self, number: str) -> str:
+        return number + self._behind
 
     def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         scaled = np.clip(values, -_LARGEST, _LARGEST)
@@ -226,9 +270,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 def _holds_numbers(values: Values) -> bool:
     """Say whether text is numbers: 00123 is a code, not a number."""
-    if not values.is_text or not values.numbers.is_most:
-        return False
-    return not pc.any(pc.match_substring_regex(values.text, r"^\s*[+-]?0\d")).as_py()
+    return values.is_text and values.evidence.numbers.is_numbers and not code_of(values)
 
 
 def _is_id(name: str, finite: NDArray[np.float64]) -> bool:

@@ -6,7 +6,7 @@ once, the slower path that is taken when the cast fails reads every value the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,22 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from aloof.exceptions import TableError
+from aloof.models.table.dialects.cells import clean, is_missing
+from aloof.models.table.dialects.layouts import read_by_layout
+from aloof.models.table.dialects.numbers import (
+    PLAIN,
+    NumberDialect,
+    cast_numbers,
+    is_special,
+    read_numerals,
+)
+from aloof.models.table.dialects.times import TimeDialect, read_moments
 from aloof.models.table.words import listed
+from aloof.phrases import count
 
 __all__ = [
-    "MISSING_WORDS",
     "Reading",
+    "decoded",
     "is_temporal",
     "is_text",
     "one_array",
@@ -30,19 +41,12 @@ __all__ = [
     "unwrapped",
 ]
 
-# Text that stands for "nothing here" in a column of numbers or times. In a column of
-# categories only empty text is missing: there "NA" may be Namibia.
-MISSING_WORDS = (
-    *("", "-", "--", "?", ".", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "nil"),
-    *("none", "null", "missing", "unknown"),
-)
-# What Arrow's cast to float64 takes, so that both paths agree.
-_NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan(\([a-z0-9_]*\))?)$"
 _DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 _CLOCK = r"([ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?)?"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
 # Text is taken for numbers or times if this share of it can be read as such.
 _MOSTLY = 0.9
+_ISO = TimeDialect()
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -56,26 +60,44 @@ class Reading:
         float64; NaN where a value is missing or cannot be read.
     unreadable
         The text that cannot be read, or None.
+    impossible
+        Dates and times that no calendar and no clock has, or None.
     """
 
     values: NDArray[np.float64]
     unreadable: pa.Array | None = None
+    impossible: pa.Array | None = None
+
+    @property
+    def n_unread(self) -> int:
+        """How many values are there and could not be read."""
+        return sum(len(bad) for bad in (self.unreadable, self.impossible) if bad is not None)
+
+    @property
+    def share(self) -> float:
+        """The share of what is there that could be read."""
+        read = int((~np.isnan(self.values)).sum())
+        return read / (read + self.n_unread) if read else 0.0
 
     @property
     def is_most(self) -> bool:
         """Whether nearly all that is there could be read."""
-        read = int((~np.isnan(self.values)).sum())
-        unread = 0 if self.unreadable is None else len(self.unreadable)
-        return read > 0 and read >= _MOSTLY * (read + unread)
+        return self.share >= _MOSTLY
 
     def remarks(self, name: str, what: str) -> tuple[str, ...]:
         """Return words about values of a column that could not be read as what it holds."""
-        if self.unreadable is None:
-            return ()
-        return (
-            f"Column {name!r} holds {len(self.unreadable):,} values that cannot be read as "
-            f"{what} ({listed(self.unreadable)}); they count as missing.",
-        )
+        said = []
+        if self.unreadable is not None:
+            said.append(
+                f"Column {name!r} holds {count(len(self.unreadable), 'value')} that cannot be "
+                f"read as {what} ({listed(self.unreadable)}), taken as missing."
+            )
+        if self.impossible is not None:
+            said.append(
+                f"Column {name!r} holds {count(len(self.impossible), 'value')} that no "
+                f"calendar has ({listed(self.impossible)}), taken as missing."
+            )
+        return tuple(said)
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -124,12 +146,12 @@ def is_temporal(kind: pa.DataType) -> bool:
     return bool(pt.is_timestamp(kind) or pt.is_date(kind) or pt.is_time(kind))
 
 
-def read_numbers(name: str, array: pa.Array) -> Reading:
+def read_numbers(name: str, array: pa.Array, dialect: NumberDialect = PLAIN) -> Reading:
     """Read numbers, or text that holds numbers; a duration counts in seconds."""
-    array = _decoded(name, array)
+    array = decoded(name, array)
     kind = array.type
     if is_text(kind):
-        return _numbers_from_text(array)
+        return _numbers_from_text(array, dialect)
     if pt.is_duration(kind):
         return Reading(_floats(array.cast(pa.int64())) * _SECONDS[kind.unit])
     if is_temporal(kind):
@@ -138,13 +160,37 @@ def read_numbers(name: str, array: pa.Array) -> Reading:
 
 
 def read_seconds(
-    name: str, array: pa.Array, zone: str | None, layout: str | None = None
+    name: str,
+    array: pa.Array,
+    zone: str | None,
+    dialect: TimeDialect = _ISO,
+    layout: str | None = None,
 ) -> Reading:
-    """Read times as seconds of wall time in `zone` since 1970, or since midnight."""
-    array = _decoded(name, array)
+    """Read times as seconds of wall time in `zone` since 1970, or since midnight.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    array
+        Its values.
+    zone
+        Where the wall is.
+    dialect
+        How times in text and in numbers are written.
+    layout
+        How times in text are written, as in `time.strptime`, in place of the dialect.
+    """
+    array = decoded(name, array)
     kind = array.type
+    in_numbers = bool(dialect.epoch) or dialect.compact
+    if in_numbers and (pt.is_integer(kind) or pt.is_floating(kind)):
+        if dialect.epoch:
+            return _of_epoch(_floats(array), dialect)
+        array = array.cast(pa.int64(), safe=False).cast(pa.string())
+        kind = array.type
     if is_text(kind):
-        return _seconds_from_text(array, zone, layout)
+        return _seconds_from_text(array, zone, dialect, layout)
     if pt.is_null(kind):
         return Reading(np.full(len(array), np.nan))
     if pt.is_timestamp(kind):
@@ -162,7 +208,7 @@ def read_seconds(
 
 def read_text(name: str, array: pa.Array) -> pa.Array:
     """Read anything as text; empty text is missing, and 12.0 is 12."""
-    array = _decoded(name, array)
+    array = decoded(name, array)
     kind = array.type
     if pt.is_null(kind):
         return array.cast(pa.string())
@@ -176,7 +222,8 @@ def read_text(name: str, array: pa.Array) -> pa.Array:
     return pc.if_else(empty, pa.scalar(None, pa.string()), text)
 
 
-def _decoded(name: str, array: pa.Array) -> pa.Array:
+def decoded(name: str, array: pa.Array) -> pa.Array:
+    """Return `array` as values of a plain type; see `unwrapped`."""
     array = unwrapped(name, array)
     if pt.is_dictionary(array.type):
         return unwrapped(name, array.dictionary_decode())
@@ -207,20 +254,28 @@ def _floats(array: pa.Array) -> NDArray[np.float64]:
     return values
 
 
-def _numbers_from_text(array: pa.Array) -> Reading:
-    try:
-        return Reading(_floats(array))
-    except pa.ArrowInvalid:
-        text = pc.utf8_trim_whitespace(array)
-    readable = pc.match_substring_regex(text, _NUMBER, ignore_case=True)
-    numbers = pc.if_else(readable, text, pa.scalar(None, pa.string()))
-    return Reading(_floats(numbers), _unreadable(array, text, readable))
+def _numbers_from_text(array: pa.Array, dialect: NumberDialect) -> Reading:
+    values = cast_numbers(array, dialect)
+    if values is not None:
+        return Reading(values)
+    text = clean(array)
+    values = read_numerals(text, dialect)
+    readable = ~np.isnan(values) | is_special(text)
+    return Reading(values, _unreadable(array, text, pa.array(readable)))
+
+
+def _of_epoch(numbers: NDArray[np.float64], dialect: TimeDialect) -> Reading:
+    return Reading(numbers * _SECONDS[dialect.epoch])
 
 
 def _unreadable(array: pa.Array, text: pa.Array, readable: pa.Array) -> pa.Array | None:
-    known = pc.is_in(pc.utf8_lower(text), value_set=pa.array(MISSING_WORDS))
-    bad = array.filter(pc.invert(pc.or_(pc.fill_null(readable, True), known))).drop_null()
-    return bad if len(bad) else None
+    return _some(array, pc.invert(pc.or_(readable, is_missing(text))))
+
+
+def _some(array: pa.Array, which: pa.Array) -> pa.Array | None:
+    """Return the values of some rows that are there; None: there are none."""
+    some = array.filter(which).drop_null()
+    return some if len(some) else None
 
 
 def _wall_time(array: pa.Array, zone: str | None) -> pa.Array:
@@ -233,22 +288,49 @@ def _wall_time(array: pa.Array, zone: str | None) -> pa.Array:
         raise TableError(f"The time zone {zone!r} is not known here: {error}.") from error
 
 
-def _seconds_from_text(array: pa.Array, zone: str | None, layout: str | None) -> Reading:
-    text = pc.utf8_trim_whitespace(array)
+def _seconds_from_text(
+    array: pa.Array, zone: str | None, dialect: TimeDialect, layout: str | None
+) -> Reading:
+    text = clean(array)
     if layout is not None:
-        times = pc.strptime(text, format=layout, unit="s", error_is_null=True)
-        return Reading(
-            _floats(times.cast(pa.int64())), _unreadable(array, text, pc.is_valid(times))
-        )
-    naive = pc.match_substring_regex(text, _DATE + _CLOCK + "$")
-    aware = pc.match_substring_regex(text, _DATE + _CLOCK + _ZONE)
+        found = read_by_layout(text, layout)
+        values = _on_the_wall(found.seconds, found.is_instant, zone)
+        return Reading(values, _unreadable(array, text, pa.array(~np.isnan(values))))
+    if dialect.epoch:
+        numbers = read_numerals(text, PLAIN)
+        bad = _unreadable(array, text, pa.array(~np.isnan(numbers)))
+        return replace(_of_epoch(numbers, dialect), unreadable=bad)
+    naive = pc.fill_null(pc.match_substring_regex(text, _DATE + _CLOCK + "$"), False)
+    aware = pc.fill_null(pc.match_substring_regex(text, _DATE + _CLOCK + _ZONE), False)
+    iso = pc.and_(pc.or_(naive, aware), not dialect.clock)
     nothing = pa.scalar(None, pa.string())
     values = _seconds(_parsed(pc.if_else(naive, text, nothing), pa.timestamp("us")))
     if pc.any(aware).as_py():
         instants = _parsed(pc.if_else(aware, text, nothing), pa.timestamp("us", "UTC"))
         local = _seconds(_wall_time(instants, zone))
         values = np.where(np.isnan(values), local, values)
-    return Reading(values, _unreadable(array, text, pa.array(~np.isnan(values))))
+    impossible = iso.to_numpy(zero_copy_only=False) & np.isnan(values)
+    left = ~pc.or_(iso, is_missing(text)).to_numpy(zero_copy_only=False)
+    if dialect.clock:
+        values = np.full(len(text), np.nan)
+    if left.any():
+        found = read_moments(text.filter(pa.array(left)), dialect)
+        values[left] = _on_the_wall(found.seconds, found.is_instant, zone)
+        impossible[left] = found.impossible
+    known = pa.array(~np.isnan(values) | impossible)
+    return Reading(values, _unreadable(array, text, known), _some(array, pa.array(impossible)))
+
+
+def _on_the_wall(
+    seconds: NDArray[np.float64], is_instant: NDArray[np.bool_], zone: str | None
+) -> NDArray[np.float64]:
+    """Return seconds of wall time in a zone; those that are of UTC are marked."""
+    if zone is None or not is_instant.any():
+        return seconds
+    there = np.where(is_instant, seconds, np.nan)
+    micros = pa.array(np.round(there * 1e6), mask=np.isnan(there)).cast(pa.int64())
+    local = _seconds(_wall_time(micros.cast(pa.timestamp("us", "UTC")), zone))
+    return np.where(is_instant, local, seconds)
 
 
 def _seconds(times: pa.Array) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from aloof.exceptions import ModelError, TableError
 from aloof.models.table.columns.base import Choice, Column, Values
 from aloof.models.table.columns.reading import unwrapped
+from aloof.models.table.dialects import Evidence, Hints
 from aloof.suggestion import did_you_mean
 from aloof.text import DEFAULT_EMBEDDER
 
@@ -49,7 +50,13 @@ def register(column: _C) -> _C:
 
 
 def choose_column(
-    name: str, array: pa.Array, kind: str | None = None, *, embedder: str = DEFAULT_EMBEDDER
+    name: str,
+    array: pa.Array,
+    kind: str | None = None,
+    *,
+    embedder: str = DEFAULT_EMBEDDER,
+    hints: Hints | None = None,
+    seen: Evidence | None = None,
 ) -> Choice:
     """Decide what to make of a column from its training rows, of which there is one at least.
 
@@ -63,8 +70,14 @@ def choose_column(
         What it is, where the user knows better.
     embedder
         What makes vectors of text.
+    hints
+        What is known besides about how they are written.
+    seen
+        What all values say about it, also those of rows that are not learned from.
     """
-    values = Values(name, unwrapped(name, array), kind, embedder)
+    values = Values(
+        name, unwrapped(name, array), kind, embedder, Hints() if hints is None else hints, seen
+    )
     asked = list(dict.fromkeys(reversed(_KINDS.values())))
     if kind is not None:
         known = [word for word in _KINDS if _KINDS[word].on_request]

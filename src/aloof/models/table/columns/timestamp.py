@@ -11,6 +11,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from pydantic import Field
 
+from aloof.exceptions import TableError
 from aloof.models.table.columns.base import (
     NEVER,
     RARE,
@@ -23,6 +24,8 @@ from aloof.models.table.columns.base import (
     flag_weight,
 )
 from aloof.models.table.columns.reading import Reading, is_temporal, read_seconds
+from aloof.models.table.dialects import TimeDialect
+from aloof.models.table.dialects.layouts import check_layout
 from aloof.models.table.words import against, missing_words
 
 __all__ = ["Cycle", "TimestampColumn"]
@@ -33,13 +36,13 @@ _DAY = 86_400.0
 _FREE = 366 * _DAY
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
-# Layouts of dates other than ISO 8601 that mean one day only. 01/02/2024 means two.
-_LAYOUTS = tuple(
-    date + clock for date in ("%d.%m.%Y", "%Y/%m/%d") for clock in ("", " %H:%M", " %H:%M:%S")
-)
+# Where the user says that a column is times, or it looks like some, at least so many must be.
+_FEWEST = 0.5
 # Standard deviations in a period: more than there can be in any training data.
 _LONGEST = 1e9
 _OnCircle = Annotated[float, Field(ge=-1 - 1e-9, le=1 + 1e-9)]
+_ISO = TimeDialect()
+_COUNTED = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -99,9 +102,11 @@ class TimestampColumn(Column):
     zone
         The time zone of the training rows, or None.
     layout
-        How text is to be read, as in `time.strptime`; None: ISO 8601.
+        How text is to be read, as in `time.strptime`; None: as the dialect says.
     missing_share
         Share of the training rows.
+    dialect
+        How times in text and numbers are written, besides ISO 8601.
     """
 
     kinds = ("timestamp",)
@@ -117,14 +122,15 @@ class TimestampColumn(Column):
     zone: str | None
     layout: str | None
     missing_share: Share
+    dialect: TimeDialect = _ISO
 
     @classmethod
     def claim(cls, values: Values) -> Choice | None:
-        """Take times, and text that is mostly times in one layout."""
+        """Take times, and text or numbers that are mostly times."""
         name, found = values.name, _times(values)
         if found is None:
             return None
-        layout, times = found
+        times, dialect = found.reading, found.dialect
         there = times.values[np.isfinite(times.values)]
         if len(there) == 0 or np.ptp(there) == 0:
             words = (
@@ -132,8 +138,10 @@ class TimestampColumn(Column):
                 "row would stand out."
             )
             return Choice(None, "is always the same time", (words,))
-        column = cls.fit(name, times.values, kind=values.type, layout=layout)
-        return Choice(column, warnings=times.remarks(name, "times"))
+        column = cls.fit(
+            name, times.values, kind=values.type, layout=found.layout, dialect=dialect
+        )
+        return Choice(column, warnings=times.remarks(name, "times"), said=found.said)
 
     @classmethod
     def fit(
@@ -143,10 +151,11 @@ class TimestampColumn(Column):
         *,
         kind: pa.DataType,
         layout: str | None = None,
+        dialect: TimeDialect = _ISO,
     ) -> TimestampColumn:
         """Learn from seconds of which at least two differ; `kind` is the type they came in."""
         there = seconds[np.isfinite(seconds)]
-        position = not pt.is_time(kind)
+        position = not (pt.is_time(kind) or dialect.clock)
         times = bool((there % _DAY != 0).any())
         days = position and len(np.unique(_weekday(there))) > 1
         share = 1 / (position + times + days)
@@ -162,6 +171,7 @@ class TimestampColumn(Column):
             zone=_zone(kind),
             layout=layout,
             missing_share=float(np.isnan(seconds).mean()),
+            dialect=dialect,
         )
 
     @property
@@ -177,6 +187,8 @@ class TimestampColumn(Column):
         reading = self._read(array)
         if reading.unreadable is not None:
             note(reading.unreadable, "times")
+        if reading.impossible is not None:
+            note(reading.impossible, "days of a calendar")
         seconds = reading.values
         missing = np.isnan(seconds)
         filled = np.where(missing, self.centre, seconds)
@@ -241,8 +253,9 @@ class TimestampColumn(Column):
             raise ValueError("centre must be between low and high")
         if span > _LONGEST * self.scale:
             raise ValueError("scale is too small for the time from low to high")
-        if self.layout not in (None, *_LAYOUTS):
-            raise ValueError(f"there is no layout {self.layout!r}")
+        if self.layout is not None:
+            check_layout(self.layout)
+        self.dialect.check()
 
     def _reason(self, value: Any, expected: Any, side: str, weekday: str) -> str:
         if np.isnat(value):
@@ -282,7 +295,7 @@ class TimestampColumn(Column):
         return self._stamped(np.array([self.low, self.high]))
 
     def _read(self, array: pa.Array) -> Reading:
-        return read_seconds(self.name, array, self.zone, self.layout)
+        return read_seconds(self.name, array, self.zone, self.dialect, self.layout)
 
     def _position(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         free = max(self.high - self.low, _FREE)
@@ -300,20 +313,51 @@ class TimestampColumn(Column):
         return stamps
 
 
-def _times(values: Values) -> tuple[str | None, Reading] | None:
-    """Return the layout and the times, if that is what the values are."""
+@dataclass(frozen=True)
+class _Found:
+    """Times that were read, by which rules, and what there is to say about these."""
 
-    def read(layout: str | None) -> Reading:
-        return read_seconds(values.name, values.array, _zone(values.type), layout)
+    reading: Reading
+    dialect: TimeDialect = _ISO
+    layout: str | None = None
+    said: str = ""
 
-    if values.kind is not None:
-        return None, read(None)
+
+def _times(values: Values) -> _Found | None:
+    """Return the times, if that is what the values are."""
+    name, asked = values.name, values.kind is not None
+
+    def read(dialect: TimeDialect = _ISO, layout: str | None = None) -> Reading:
+        return read_seconds(name, values.array, _zone(values.type), dialect, layout)
+
     if is_temporal(values.type):
-        return (None, read(None)) if values.array.null_count < len(values.array) else None
-    if values.is_text and values.n_distinct > 1:
-        for layout in (None, *_LAYOUTS):
-            if (times := read(layout)).is_most:
-                return layout, times
+        return _Found(read()) if values.array.null_count < len(values.array) else None
+    if (layout := values.hints.layout) is not None:
+        if not values.is_text:
+            raise TableError(
+                f"Column {name!r} is no text, so a date format (--date-format) says nothing "
+                "about it."
+            )
+        reading = read(layout=layout)
+        if reading.share < _FEWEST:
+            raise values.unread(f"times written as {layout!r}", reading)
+        return _Found(reading, layout=layout)
+    dialect = values.times_in_numbers
+    if dialect is not None:
+        said = f"times in {_COUNTED[dialect.epoch]} since 1970" if dialect.epoch else ""
+        return _Found(read(dialect), dialect, said=said or "dates such as 20240131")
+    if values.is_text and (asked or (values.evidence.times.is_times and values.n_distinct > 1)):
+        found = values.written_times
+        reading = read(found.dialect)
+        if reading.share >= _FEWEST:
+            return _Found(reading, found.dialect, said=found.said)
+        if asked:
+            raise values.unread("times", reading)
+    elif asked:
+        raise TableError(
+            f"Column {name!r} cannot be read as times: it holds values of type {values.type} "
+            "that count nothing from 1970 on."
+        )
     return None
 
 

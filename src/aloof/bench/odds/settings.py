@@ -10,7 +10,7 @@ shift, leaky ReLUs. Where the paper is silent or was found to hurt:
 - the plain VAE has no row in its tables and takes DP-VAE's; MML-DP-VAE takes DP-VAE's and
   MML-VAE's :math:`\beta_{CUBO}`;
 - the paper adds biases to those networks. Here the heads of encoder and decoder have them: a
-  mean has to be somewhere. With more of them results are the same; see ``odds-readings.toml``;
+  mean has to be somewhere. Networks with all of them are a variant of ``odds-readings.toml``;
 - the learning rate is constant: decay by 0.1 every 50 epochs leaves thyroid untrained;
 - the anomalies' loss of MML-VAE is the paper's exp(2 CUBO), with one sample;
 - a batch has 32 labelled anomalies, and gradients are clipped at norm 10.

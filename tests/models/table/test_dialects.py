@@ -7,6 +7,7 @@ that 4,000 are more than 100,000 cells in all.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import os
 import tempfile
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import aloof
 from aloof.exceptions import TableError
 from aloof.models.table import TableEncoder, open_source
 from aloof.models.table.dialects import NumberDialect, TimeDialect, Wishes
@@ -29,6 +31,7 @@ from aloof.models.table.dialects.months import month_of
 from aloof.models.table.dialects.numbers import read_numerals
 from aloof.models.table.dialects.times import read_moments
 from aloof.models.table.dialects.units import find_unit, name_unit
+from aloof.persistence import _manifest_digest
 
 N_TABLES = int(os.environ.get("ALOOF_TABLES", "60"))
 MANY = settings(
@@ -390,3 +393,25 @@ def test_wishes_about_what_is_no_text_are_refused() -> None:
         TableEncoder.fit(
             {"x": ["1", "2"]}, kinds={"x": "number"}, wishes=Wishes(layouts={"x": "%d"})
         )
+
+
+@pytest.mark.filterwarnings("ignore::aloof.exceptions.AloofWarning")
+def test_a_model_from_before_dialects_is_read_as_it_was(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    days = [f"{day:02}.{month:02}.2024" for day, month in rng.integers(1, 13, (60, 2))]
+    table = {"x": [f"{v:.4f}" for v in rng.normal(size=60)], "d": days}
+    model = aloof.fit(table, method="vae", members=1, max_epochs=1)
+    model.save(tmp_path / "m")
+    path = tmp_path / "m" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["table"]["reading"]
+    del manifest["table"]["encoder"]["readings"]
+    for column in manifest["table"]["encoder"]["columns"]:
+        del column["dialect"]
+        if column["name"] == "d":
+            column["layout"] = "%d.%m.%Y"
+    manifest["manifest_sha256"] = _manifest_digest(manifest)
+    path.write_text(json.dumps(manifest))
+    old = aloof.load(tmp_path / "m", device="cpu")
+    np.testing.assert_array_equal(old.anomaly_score(table), model.anomaly_score(table))
+    assert old.understood == []

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof.models.table.columns.base import Values
-from aloof.models.table.dialects.cells import clean
+from aloof.models.table.dialects.cells import MOSTLY, clean
 from aloof.models.table.dialects.outlines import outlined
 
 __all__ = ["code_of", "nature_of"]
@@ -30,7 +30,6 @@ _NATURES = {
     "network addresses": r"^(\d{1,3}(\.\d{1,3}){3}|([0-9a-f]{2}[:-]){5}[0-9a-f]{2})(:\d+)?$",
     "phone numbers": r"^(\+|00|\(?0)[\d ()/.-]{6,}$",
 }
-_MOSTLY = 0.9
 # Ids look alike: so many different outlines at most, for so many values.
 _FEW_OUTLINES = 0.05
 
@@ -61,10 +60,10 @@ def nature_of(values: Values) -> str:
         return code
     small = pc.utf8_lower(clean(text))
     for nature, pattern in _NATURES.items():
-        if pc.mean(pc.match_substring_regex(small, pattern).cast(pa.int8())).as_py() >= _MOSTLY:
+        if pc.mean(pc.match_substring_regex(small, pattern).cast(pa.int8())).as_py() >= MOSTLY:
             return nature
     one_word = not _any(text, r"\S\s+\S")
-    if one_word and values.n_distinct >= _MOSTLY * len(text) and _any(text, r"\d"):
+    if one_word and values.n_distinct >= MOSTLY * len(text) and _any(text, r"\d"):
         n_outlines = pc.count_distinct(outlined(pc.utf8_lower(text))).as_py()
         if n_outlines <= max(3, _FEW_OUTLINES * values.n_distinct):
             return "ids"

@@ -16,7 +16,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from aloof.exceptions import TableError
-from aloof.models.table.dialects.cells import clean, is_missing
+from aloof.models.table.dialects.cells import MOSTLY, clean, is_missing
 from aloof.models.table.dialects.layouts import read_by_layout
 from aloof.models.table.dialects.numbers import (
     PLAIN,
@@ -44,8 +44,6 @@ __all__ = [
 _DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 _CLOCK = r"([ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?)?"
 _ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
-# Text is taken for numbers or times if this share of it can be read as such.
-_MOSTLY = 0.9
 _ISO = TimeDialect()
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
@@ -82,7 +80,7 @@ class Reading:
     @property
     def is_most(self) -> bool:
         """Whether nearly all that is there could be read."""
-        return self.share >= _MOSTLY
+        return self.share >= MOSTLY
 
     def remarks(self, name: str, what: str) -> tuple[str, ...]:
         """Return words about values of a column that could not be read as what it holds."""

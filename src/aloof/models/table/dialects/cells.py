@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["MISSING_WORDS", "clean", "is_missing"]
+__all__ = ["MISSING_WORDS", "MOSTLY", "clean", "is_missing", "some_of"]
+
+# Text is taken for numbers, times or codes if this share of it can be read as such.
+MOSTLY = 0.9
+# So many values of a long column are looked at before all are.
+_SOME = 2048
 
 # Text that stands for "nothing here" in a column of numbers or times. In a column of
 # categories only empty text is missing: there "NA" may be Namibia.
@@ -53,6 +59,12 @@ def clean(text: pa.Array) -> pa.Array:
         values = (None if v is None else v.translate(_TRANSLATED) for v in text.to_pylist())
         text = pa.array(values, pa.string())
     return pc.utf8_trim_whitespace(text)
+
+
+def some_of(text: pa.Array) -> pa.Array | None:
+    """Return values from everywhere in a long column; None: it is short."""
+    step = len(text) // _SOME
+    return text.take(pa.array(np.arange(0, len(text), step))) if step > 1 else None
 
 
 def is_missing(text: pa.Array) -> pa.Array:

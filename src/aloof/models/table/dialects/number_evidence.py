@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof.exceptions import TableError
-from aloof.models.table.dialects.cells import clean, is_missing
+from aloof.models.table.dialects.cells import MOSTLY, clean, is_missing, some_of
 from aloof.models.table.dialects.hints import Hints, Locale, Question
 from aloof.models.table.dialects.numbers import (
     PLAIN,
@@ -27,10 +27,6 @@ from aloof.phrases import count
 
 __all__ = ["NumberEvidence", "NumberFinding", "find_numbers", "locale_of_numbers"]
 
-# Text is taken for numbers if this share of it can be read as such.
-_MOSTLY = 0.9
-# So many values are looked at to see that a long column is no numbers, or plain ones.
-_SOME = 2048
 _CALLED = {".": "point", ",": "comma"}
 _OTHER = {".": ",", ",": "."}
 
@@ -45,8 +41,6 @@ class NumberEvidence:
         How many there are, without missing ones.
     n_numbers
         How many are numbers by some decimal sign.
-    readable
-        How many are numbers by each decimal sign.
     only
         How many are numbers by this decimal sign and not by the other.
     either
@@ -61,13 +55,10 @@ class NumberEvidence:
         Words behind numbers that nobody knows.
     examples
         The first value of each sort.
-    is_plain
-        Whether all are written as in programs, and may be counted in part only.
     """
 
     n_values: int = 0
     n_numbers: int = 0
-    readable: Counter[str] = field(default_factory=Counter)
     only: Counter[str] = field(default_factory=Counter)
     either: Counter[str] = field(default_factory=Counter)
     long: int = 0
@@ -77,35 +68,30 @@ class NumberEvidence:
     units: Counter[Unit] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
-    is_plain: bool = False
 
     @classmethod
     def of(cls, text: pa.Array) -> NumberEvidence:
-        """Look at all values of a column of text."""
+        """Look at all values of a column of text.
+
+        A part of them is enough for plain numbers with decimals, and for what is no numbers.
+        """
         plain = cast_numbers(text, PLAIN) is not None
-        step = len(text) // _SOME
-        if step > 1:
-            some = cls._counted(clean(text.take(pa.array(np.arange(0, len(text), step)))))
-            if not plain and some.share < _MOSTLY / 2:
+        if (part := some_of(text)) is not None:
+            some = cls._counted(clean(part))
+            if not plain and some.share < MOSTLY / 2:
                 return some
             if plain and some.only["."]:
-                some.is_plain = True
                 return some
         if plain and not pc.any(pc.match_substring(text, ".")).as_py():
             n = len(text) - text.null_count
-            both = Counter({".": n, ",": n})
-            return cls(n, n, both, units=Counter({BARE: n}), is_plain=True)
-        found = cls._counted(clean(text))
-        found.is_plain = plain
-        return found
+            return cls(n, n, units=Counter({BARE: n}))
+        return cls._counted(clean(text))
 
     @classmethod
     def _counted(cls, text: pa.Array) -> NumberEvidence:
         there = text.filter(pc.invert(is_missing(text)))
         found, numerals = cls(len(there)), Numerals(there)
         special = int(is_special(there).sum())
-        for sign in ".,":
-            found.readable[sign] += special
         found.n_numbers += special
         found.units[BARE] += special
         pairs = 2 * numerals.codes + numerals.begins_with_zero
@@ -131,7 +117,6 @@ class NumberEvidence:
         ]
         self.n_numbers += n if fits and unit is not None else 0
         for sign in fits:
-            self.readable[sign] += n if unit is not None else 0
             for mark in outline.group_signs(sign):
                 self.groups[sign][mark] += n
         signs = [sign for sign in ".," if sign in outline.digits]
@@ -153,7 +138,7 @@ class NumberEvidence:
     @property
     def is_numbers(self) -> bool:
         """Whether nearly all values are numbers."""
-        return self.n_values > 0 and self.share >= _MOSTLY
+        return self.n_values > 0 and self.share >= MOSTLY
 
     @property
     def decimal(self) -> str:
@@ -161,7 +146,7 @@ class NumberEvidence:
         found = [sign for sign in ".," if self.only[sign]]
         if len(found) == 2:
             less, more = sorted(found, key=lambda sign: self.only[sign])
-            return more if self.only[less] <= (1 - _MOSTLY) * self.only[more] else ""
+            return more if self.only[less] <= (1 - MOSTLY) * self.only[more] else ""
         return found[0] if found else ""
 
     def example(self, *sorts: str) -> str:
@@ -251,7 +236,7 @@ def _unit(found: NumberEvidence, asked: bool) -> tuple[str, bool, str]:
         ((word, n),) = found.unknown.items()
         units[Unit(word, f"other {word}")] += n
     total, bare = units.total(), units.pop(BARE, 0)
-    few = (1 - _MOSTLY) * total
+    few = (1 - MOSTLY) * total
     if units.total() <= few:
         return "", True, ""
     families: Counter[str] = Counter()
@@ -277,7 +262,7 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
     own, n = found.decimal, found.n_values
     if given is not None:
         against = found.only[_OTHER[given]]
-        if against > (1 - _MOSTLY) * n:
+        if against > (1 - MOSTLY) * n:
             example = found.example(f"both only {_OTHER[given]}", f"only {_OTHER[given]}")
             raise TableError(
                 f"Column {name!r} cannot have the decimal sign {given!r}: {against:,} of "

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.exceptions import TableError
-from aloof.models.table.dialects.cells import clean, is_missing
+from aloof.models.table.dialects.cells import MOSTLY, clean, is_missing, some_of
 from aloof.models.table.dialects.hints import Hints, Locale, Question
 from aloof.models.table.dialects.times import Epoch, Moments, Order, TimeDialect
 from aloof.phrases import count
@@ -26,8 +26,6 @@ __all__ = [
     "locale_of_times",
 ]
 
-_MOSTLY = 0.9
-_SOME = 2048
 _FIRST = {"dmy": "day", "mdy": "month", "ymd": "year"}
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
@@ -82,11 +80,10 @@ class TimeEvidence:
 
     @classmethod
     def of(cls, text: pa.Array) -> TimeEvidence:
-        """Look at all values of a column of text."""
-        step = len(text) // _SOME
-        if step > 1:
-            some = cls._counted(clean(text.take(pa.array(np.arange(0, len(text), step)))))
-            if some.share < _MOSTLY / 2 or not some.n_parts:
+        """Look at all values of a column of text; a part is enough where no order matters."""
+        if (part := some_of(text)) is not None:
+            some = cls._counted(clean(part))
+            if some.share < MOSTLY / 2 or not some.n_parts:
                 return some
         return cls._counted(clean(text))
 
@@ -134,7 +131,7 @@ class TimeEvidence:
     @property
     def is_times(self) -> bool:
         """Whether nearly all values are written as dates or times."""
-        return self.n_values > 0 and self.share >= _MOSTLY
+        return self.n_values > 0 and self.share >= MOSTLY
 
     @property
     def order(self) -> Order:
@@ -148,7 +145,7 @@ class TimeEvidence:
             return ""  # 24-01-15 may begin with a year
         (most, n), *others = sorted(counts.items(), key=lambda pair: -pair[1])
         rest = sum(count for _, count in others)
-        return most if n and rest <= (1 - _MOSTLY) * n else ""
+        return most if n and rest <= (1 - MOSTLY) * n else ""
 
 
 @dataclass(frozen=True)
@@ -207,7 +204,7 @@ def _order(name: str, found: TimeEvidence, hints: Hints) -> tuple[Order, str]:
     if hints.day_first is not None:
         order: Order = "dmy" if hints.day_first else "mdy"
         against = found.n_month_first if hints.day_first else found.n_day_first
-        if against > (1 - _MOSTLY) * found.n_values:
+        if against > (1 - MOSTLY) * found.n_values:
             other = "month" if hints.day_first else "day"
             layout = "%m/%d/%Y" if hints.day_first else "%d/%m/%Y"
             raise TableError(

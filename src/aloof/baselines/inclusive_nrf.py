@@ -35,6 +35,7 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
         "n_convolutions": 3,
         "n_steps": 10,
         "step_size": 0.03,
+        "step_noise": 0.0,
         "batch_size": 64,
         "max_epochs": 100,
         "milestones": (),
@@ -48,6 +49,7 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
         },
         "n_steps": 20,
         "step_size": 0.012,
+        "step_noise": 0.0,
         "momentum": 0.5,
         "sigma": 0.2,
         "confinement": 1.0,
@@ -383,8 +385,8 @@ class InclusiveNRF(DeepBaseline):
         numbers, and the authors' 0.03 for images, whose pixels are in [-1, 1] here), and what
         share of a step goes on in the next (0: Langevin dynamics, otherwise Hamiltonian).
     step_noise
-        Standard deviation of the noise of a step. None: for rows of numbers that of Langevin
-        dynamics, the root of twice `step_size`; for images none, as in the authors' code.
+        Standard deviation of the noise of a step. None: that of Langevin dynamics, the root of
+        twice `step_size`. The authors' code has none where it looks for anomalies.
     sigma
         Standard deviation of the noise that is added to what is generated.
     revise_codes
@@ -464,7 +466,7 @@ class InclusiveNRF(DeepBaseline):
         if step is None:
             step = 0.03 if of_images else 0.1
         if noise is None:
-            noise = 0.0 if of_images else sqrt(2 * step)
+            noise = sqrt(2 * step)
         return Sampling(self.n_steps, step, self.momentum, noise, self.sigma, self.revise_codes)
 
     def _networks(self, networks: Networks) -> list[nn.Module]:

@@ -10,11 +10,13 @@ import torch
 
 from aloof.baselines import InclusiveNRF, inclusive_nrf
 from aloof.baselines.inclusive_nrf import PUBLISHED, Potential, RandomFieldMembers, Sampling
+from aloof.baselines.networks import networks_for
 from aloof.training.seeds import generator, seeded
 
 CPU = torch.device("cpu")
 POTENTIALS = {
     "numbers": ((6,), {"widths": (8, 5)}),
+    "pixels": ((2, 4, 3), {"widths": (8,)}),
     "images": ((2, 9, 8), {"widths": (5,), "filters": (4, 16), "n_convolutions": 2}),
     "even filters": ((1, 8, 8), {"widths": (), "filters": (16,), "kernel": 4}),
 }
@@ -189,11 +191,35 @@ def test_images_of_another_kind_are_found(fit_problems, visible_images):
         assert visible_images.auroc(scores) > 0.9
 
 
+def test_images_without_filters_are_rows_of_pixels(fit_problems, visible_images):
+    (fitted,) = fit_problems(
+        "inclusive-nrf",
+        visible_images,
+        [visible_images.problem((0, 1))],
+        images={"filters": (), "hidden": (32, 16), "latent_dim": 5},
+        max_epochs=15,
+        learning_rate=3e-3,
+        n_steps=5,
+    )
+    weights = fitted.members.stacks["potential"].parameters["dense.0.weight"]
+    assert weights.shape == (2, 32, 64)
+    with torch.no_grad():
+        made = fitted.members.stacks["generator"](torch.zeros(2, 3, 5))
+    assert made.shape == (2, 3, 1, 8, 8)
+    assert made.min() >= 0.0
+    assert made.max() <= 1.0
+    for scores in fitted.score(visible_images.X_test):
+        assert visible_images.auroc(scores) > 0.9
+
+
 def test_published_numbers_are_parameters():
-    for dataset, shape in (("cifar10", (3, 32, 32)), ("mnist", (1, 28, 28))):
+    for dataset, shape, n_layers in (("cifar10", (3, 32, 32), 9), ("mnist", (1, 28, 28), 5)):
         model = InclusiveNRF(**PUBLISHED[dataset])
         model._check_parameters()
         assert model._sampling(of_images=True).step_noise == 0.0
         with torch.random.fork_rng():
-            network = model._potential(shape)
-        assert len(network.stages) == 2 * model.n_convolutions
+            networks = model._networks(networks_for(shape, (), model.images))
+        assert len(networks[0].stages) + len(networks[0].dense) == n_layers
+        with torch.no_grad():
+            images = networks[1](torch.zeros(2, 100))
+            assert networks[0](2 * images - 1).shape == (2,)

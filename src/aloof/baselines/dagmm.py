@@ -42,6 +42,7 @@ _GOLAN_NUMBERS = {
     "penalty_weight": 0.0005,
     "batch_size": 256,
     "max_epochs": 200,
+    "milestones": (),
 }
 PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "thyroid": {
@@ -49,12 +50,14 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
         "learning_rate": 1e-4,
         "batch_size": 1024,
         "max_epochs": 20_000,
+        "milestones": (),
     },
     "arrhythmia": {
         "hidden": (10, 2),
         "learning_rate": 1e-4,
         "batch_size": 128,
         "max_epochs": 10_000,
+        "milestones": (),
     },
     "cifar10": {"images": {"filters": (64, 128, 256), **_GOLAN}, **_GOLAN_NUMBERS},
     "fashion-mnist": {"images": {"filters": (64, 128, 256), **_GOLAN}, **_GOLAN_NUMBERS},

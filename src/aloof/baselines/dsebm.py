@@ -27,10 +27,11 @@ Criterion = Literal["energy", "reconstruction"]
 
 # What Golan and El-Yaniv ran on images of 32 and 64 pixels a side.
 _GOLAN = {"hidden": (), "kernel": 3, "slope": 0.0, "latent_dim": 256}
+_CONSTANT = {"max_epochs": 200, "milestones": ()}
 PUBLISHED: Mapping[str, Mapping[str, Any]] = {
-    "cifar10": {"images": {"filters": (64, 128, 256), **_GOLAN}, "max_epochs": 200},
-    "fashion-mnist": {"images": {"filters": (64, 128, 256), **_GOLAN}, "max_epochs": 200},
-    "cats-vs-dogs": {"images": {"filters": (64, 128, 256, 512), **_GOLAN}, "max_epochs": 200},
+    "cifar10": {"images": {"filters": (64, 128, 256), **_GOLAN}, **_CONSTANT},
+    "fashion-mnist": {"images": {"filters": (64, 128, 256), **_GOLAN}, **_CONSTANT},
+    "cats-vs-dogs": {"images": {"filters": (64, 128, 256, 512), **_GOLAN}, **_CONSTANT},
 }
 """Parameters by data set, as published; rates and batches are the class's own."""
 

@@ -14,12 +14,12 @@ from torch.nn.functional import conv2d, leaky_relu, max_pool2d, pad
 
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.members import LearningMembers, mixed_task
-from aloof.baselines.networks import Networks
+from aloof.baselines.networks import Networks, Perceptron
 from aloof.estimators._parameters import BOOLEAN, Check, integer, or_none, real
 from aloof.networks import default_filters
 from aloof.networks.stacked import can_fuse, fused_stage
 from aloof.problem import Problem
-from aloof.training import Setup, Stack, Task
+from aloof.training import Schedule, Setup, Stack, Task
 
 __all__ = ["PUBLISHED", "InclusiveNRF", "Potential", "RandomFieldMembers", "Sampling"]
 
@@ -35,22 +35,34 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
         "n_convolutions": 3,
         "n_steps": 10,
         "step_size": 0.03,
+        "step_noise": 0.0,
         "batch_size": 64,
         "max_epochs": 100,
+        "milestones": (),
     },
     "mnist": {
+        "images": {
+            "filters": (),
+            "hidden": (1000, 500, 250, 250, 250),
+            "latent_dim": 100,
+            "slope": 0.0,
+        },
         "n_steps": 20,
         "step_size": 0.012,
+        "step_noise": 0.0,
         "momentum": 0.5,
         "sigma": 0.2,
         "confinement": 1.0,
         "batch_size": 100,
         "max_epochs": 50,
+        "milestones": (),
     },
 }
-"""Parameters by data set, of the code the authors published. Their field of MNIST is a
-perceptron of pixels, whose widths say nothing here; their steps are in pixels of [0, 1]."""
+"""Parameters by data set, of the code the authors published. On MNIST its pixels are in [0, 1],
+where a step of 0.003 is as long as one of 0.012 here."""
 
+_SLOPE = 0.2  # of the leaky ReLU, of rows of numbers
+_BETAS = (0.0, 0.99)  # of Adam: without a mean of gradients, as in the authors' RMSprop
 _TINY = 1e-6
 
 
@@ -138,10 +150,12 @@ class Potential(nn.Module):
     shape
         Of one row.
     widths
-        Of the dense layers. Rows of numbers go through them with tanh; of an image, every pixel
-        of the last convolution does with a leaky ReLU, and the mean over pixels counts.
-    filters, kernel, slope
+        Of the dense layers. All numbers of a row go through them; behind convolutions every
+        pixel does alone, and the mean over pixels counts.
+    filters, kernel
         Of images: stages of convolutions, each of which ends with 2x2 pooling.
+    slope
+        Of the leaky ReLU below zero.
     n_convolutions
         In each stage.
     """
@@ -159,7 +173,7 @@ class Potential(nn.Module):
         n_convolutions: int = 1,
     ) -> None:
         super().__init__()
-        self._is_flat, self._slope = len(shape) == 1, slope
+        self._n_axes, self._slope = len(shape), slope
         self.stages = nn.ModuleList(
             _UnitStage(
                 n_in if number == 0 else n_out,
@@ -171,29 +185,59 @@ class Potential(nn.Module):
             for n_in, n_out in pairwise((shape[0], *filters))
             for number in range(n_convolutions)
         )
-        sizes = (filters[-1] if filters else shape[0], *widths)
+        sizes = (filters[-1] if filters else prod(shape), *widths)
         self.dense = nn.ModuleList(_UnitLinear(*pair) for pair in pairwise(sizes))
         self.head = _UnitLinear(sizes[-1], 1)
         self.scale = nn.Parameter(torch.ones(1))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map rows ``(..., n, *shape)`` to u, ``(..., n)``."""
-        y = x
-        if not self._is_flat:
-            stacked = x.dim() == 5
-            y = y.permute(0, 1, 3, 4, 2) if stacked else y
-            for stage in self.stages:
-                y = stage(y)
-            y = y if stacked else y.permute(0, 2, 3, 1)
-        before = y.shape[:-1]
-        y = y.flatten(-4, -2) if not self._is_flat else y
-        for layer in self.dense:
-            y = torch.tanh(layer(y)) if self._is_flat else leaky_relu(layer(y), self._slope)
-        if not self._is_flat:
-            y = y.view(*before, -1).mean((-3, -2))
+        if len(self.stages):
+            y = self._convolved(x)
+            before = y.shape[:-1]
+            y = self._activated(y.flatten(-4, -2)).view(*before, -1).mean((-3, -2))
+        else:
+            y = self._activated(x.flatten(-self._n_axes))
         with torch.autocast(y.device.type, enabled=False):
             u: Tensor = self.head(y.to(self.scale.dtype)).squeeze(-1) * self.scale
         return u
+
+    def _convolved(self, x: Tensor) -> Tensor:
+        """Return ``(..., n, h, w, c)``."""
+        stacked = x.dim() == 5
+        y = x.permute(0, 1, 3, 4, 2) if stacked else x
+        for stage in self.stages:
+            y = stage(y)
+        return y if stacked else y.permute(0, 2, 3, 1)
+
+    def _activated(self, y: Tensor) -> Tensor:
+        for layer in self.dense:
+            y = leaky_relu(layer(y), self._slope)
+        return y
+
+
+class PixelGenerator(nn.Module):
+    """A perceptron from codes to images in [0, 1].
+
+    Parameters
+    ----------
+    shape
+        Of one image.
+    widths
+        From the code to the last hidden layer.
+    """
+
+    stackable = True
+
+    def __init__(self, shape: Sequence[int], widths: Sequence[int]) -> None:
+        super().__init__()
+        self.perceptron = Perceptron((*widths, prod(shape)), normalise=True)
+        self._shape = tuple(shape)
+
+    def forward(self, code: Tensor) -> Tensor:
+        """Map ``(..., n, size)`` to images ``(..., n, c, h, w)``."""
+        pixels = torch.sigmoid(self.perceptron(code))
+        return pixels.view(*pixels.shape[:-1], *self._shape)
 
 
 @dataclass(frozen=True)
@@ -341,8 +385,8 @@ class InclusiveNRF(DeepBaseline):
         numbers, and the authors' 0.03 for images, whose pixels are in [-1, 1] here), and what
         share of a step goes on in the next (0: Langevin dynamics, otherwise Hamiltonian).
     step_noise
-        Standard deviation of the noise of a step. None: for rows of numbers that of Langevin
-        dynamics, the root of twice `step_size`; for images none, as in the authors' code.
+        Standard deviation of the noise of a step. None: that of Langevin dynamics, the root of
+        twice `step_size`. The authors' code has none where it looks for anomalies.
     sigma
         Standard deviation of the noise that is added to what is generated.
     revise_codes
@@ -359,9 +403,12 @@ class InclusiveNRF(DeepBaseline):
     The other parameters are those of `DeepBaseline`. As published, layers of u have weights of
     unit length and no batch normalisation, while the generator has it: it is the decoder of the
     other baselines. The authors' u of images halves by strides, ours by pooling; of ``images``,
-    ``hidden`` are convolutions of 1x1 in u. They train with RMSprop, and on MNIST with a rate
-    for each network; here it is Adam with one rate. Their code reports the best AUROC on the
-    test set over all epochs; ours is that of the last epoch.
+    ``hidden`` are convolutions of 1x1 in u. Where ``filters`` is empty, both networks are
+    perceptrons of pixels, as the authors' are on MNIST. Their u of tables has tanh, which was
+    found to saturate before the generator had caught up; here it is a leaky ReLU everywhere.
+    They have RMSprop, and on MNIST a rate for each network; here it is Adam without a mean of
+    gradients, and one rate. Their code reports the best AUROC on the test set over all epochs;
+    ours is that of the last epoch.
 
     Each move of the samples is a gradient of u: a step has about 2 + 2/3 `n_steps` times the
     multiplications of a classifier that is as large as u, and the generator's.
@@ -399,11 +446,11 @@ class InclusiveNRF(DeepBaseline):
     def _task(self, problem: Problem) -> Task:
         return mixed_task(problem.without_anomalies())
 
-    def _members(self, networks: Networks, setup: Setup) -> RandomFieldMembers:
-        def pair() -> list[nn.Module]:
-            return [self._potential(networks.shape), networks.decoder()]
+    def _schedule(self, **changes: Any) -> Schedule:
+        return super()._schedule(betas=_BETAS, **changes)
 
-        potentials, generators = setup.build(pair)
+    def _members(self, networks: Networks, setup: Setup) -> RandomFieldMembers:
+        potentials, generators = setup.build(lambda: self._networks(networks))
         code = torch.zeros(2, networks.size, dtype=setup.dtype)
         return RandomFieldMembers(
             setup.stack(potentials, setup.example),
@@ -419,15 +466,23 @@ class InclusiveNRF(DeepBaseline):
         if step is None:
             step = 0.03 if of_images else 0.1
         if noise is None:
-            noise = 0.0 if of_images else sqrt(2 * step)
+            noise = sqrt(2 * step)
         return Sampling(self.n_steps, step, self.momentum, noise, self.sigma, self.revise_codes)
 
-    def _potential(self, shape: tuple[int, ...]) -> Potential:
+    def _networks(self, networks: Networks) -> list[nn.Module]:
+        """Return an untrained potential, and a generator."""
+        shape = networks.shape
         if len(shape) == 1:
-            return Potential(shape, self.hidden)
+            return [Potential(shape, self.hidden, slope=_SLOPE), networks.decoder()]
         options = dict(self.images or {})
-        for of_generator in ("latent_dim", "normalise"):
+        for of_generator in ("latent_dim", "normalise", "decoder"):
             options.pop(of_generator, None)
-        hidden = options.pop("hidden", (64,))
-        filters = options.pop("filters", None) or default_filters(shape)
-        return Potential(shape, hidden, filters, n_convolutions=self.n_convolutions, **options)
+        hidden = tuple(options.pop("hidden", (64,)))
+        filters = options.pop("filters", None)
+        filters = default_filters(shape) if filters is None else tuple(filters)
+        potential = Potential(
+            shape, hidden, filters, n_convolutions=self.n_convolutions, **options
+        )
+        if filters:
+            return [potential, networks.decoder()]
+        return [potential, PixelGenerator(shape, (networks.size, *hidden[::-1]))]

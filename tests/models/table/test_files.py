@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,11 @@ def files(tmp_path: Path) -> dict[str, Path]:
     made["tsv"].write_text(made["csv"].read_text().replace(",", "\t"))
     made["csv.gz"] = tmp_path / "a.csv.gz"
     made["csv.gz"].write_bytes(gzip.compress(made["csv"].read_bytes()))
+    made["csv.zst"] = tmp_path / "a.csv.zst"
+    with pa.CompressedOutputStream(str(made["csv.zst"]), "zstd") as packed:
+        packed.write(made["csv"].read_bytes())
+    made["csv.xz"] = tmp_path / "a.csv.xz"
+    made["csv.xz"].write_bytes(lzma.compress(made["csv"].read_bytes()))
     made["parquet"] = tmp_path / "a.parquet"
     pq.write_table(numbers(100), made["parquet"], row_group_size=13)
     made["arrow"] = tmp_path / "a.arrow"
@@ -58,7 +64,18 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return made
 
 
-FORMS = ["csv", "tsv", "csv.gz", "parquet", "arrow", "stream", "folder", "glob"]
+FORMS = [
+    "csv",
+    "tsv",
+    "csv.gz",
+    "csv.zst",
+    "csv.xz",
+    "parquet",
+    "arrow",
+    "stream",
+    "folder",
+    "glob",
+]
 
 
 @pytest.mark.parametrize("form", FORMS)

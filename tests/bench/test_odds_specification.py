@@ -9,8 +9,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from aloof.baselines import BASELINES
 from aloof.bench import Identity, read_options, specify
+from aloof.bench.methods import peers
 from aloof.bench.odds import OddsSpecification
 from aloof.bench.odds.paper import paper_figures
 from aloof.bench.odds.settings import (
@@ -252,7 +252,7 @@ def test_peers_as_their_authors_published_them() -> None:
         assert (found["pretrain_learning_rate"], found["pretrain_weight_decay"]) == (1e-4, 5e-4)
     assert peer_parameters("autoencoder", "paper", "cardio")["weight_decay"] == 5e-4
     assert peer_parameters("ssad", "", "cardio") == {"max_rows": None}
-    for method in BASELINES:
+    for method in peers():
         for setting in ("ours", "paper") if has_setting(method) else ("",):
             made = build_peer(method, setting, "thyroid", seed=4)
             assert made.random_state == 4

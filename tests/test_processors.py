@@ -13,7 +13,12 @@ import pytest
 import torch
 
 from aloof import VAE, processors
-from aloof.processors import available_processors, be_considerate, chosen_threads
+from aloof.processors import (
+    available_processors,
+    be_considerate,
+    chosen_threads,
+    wait_asleep,
+)
 from aloof.training import threads
 
 
@@ -51,6 +56,8 @@ def test_threads_sleep_while_they_wait(quota: Path) -> None:
     assert said["OMP_WAIT_POLICY"] == "PASSIVE"
     assert said["OMP_NUM_THREADS"] == "1"
     assert not chosen_threads(said)
+    assert wait_asleep(said)
+    assert not wait_asleep({})
 
 
 @pytest.mark.parametrize("name", ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"])
@@ -72,6 +79,7 @@ def test_what_the_user_said_of_threads_stays(quota: Path) -> None:
 @pytest.fixture
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(threads, "chosen_threads", lambda: False)
+    monkeypatch.setattr(threads, "wait_asleep", lambda: False)
     monkeypatch.setattr(threads, "available_processors", lambda: 2)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
@@ -99,6 +107,13 @@ def test_threads_that_were_asked_for_are_used(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(threads, "chosen_threads", lambda: True)
     with threads.threads_for(1e6):
         assert torch.get_num_threads() == 4
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_threads_that_sleep_share_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "wait_asleep", lambda: True)
+    with threads.threads_for(1e6):
+        assert torch.get_num_threads() == 2  # as many as there are processors
 
 
 @pytest.mark.usefixtures("four_threads")

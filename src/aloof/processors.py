@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
-__all__ = ["available_processors", "be_considerate", "chosen_threads"]
+__all__ = ["available_processors", "be_considerate", "chosen_threads", "wait_asleep"]
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _OLD_QUOTA = Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
@@ -53,6 +53,12 @@ def chosen_threads(environment: Mapping[str, str] | None = None) -> bool:
     """Return whether the user has said how many threads there are."""
     said = os.environ if environment is None else environment
     return _OURS not in said and any(name in said for name in _COUNTS)
+
+
+def wait_asleep(environment: Mapping[str, str] | None = None) -> bool:
+    """Return whether threads sleep while they wait, where somebody has said so."""
+    said = os.environ if environment is None else environment
+    return said.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE"
 
 
 def _quota() -> float | None:

@@ -21,7 +21,14 @@ from aloof.networks.stacked import can_fuse, fused_stage
 from aloof.problem import Problem
 from aloof.training import Schedule, Setup, Stack, Task
 
-__all__ = ["PUBLISHED", "InclusiveNRF", "Potential", "RandomFieldMembers", "Sampling"]
+__all__ = [
+    "PUBLISHED",
+    "InclusiveNRF",
+    "PixelGenerator",
+    "Potential",
+    "RandomFieldMembers",
+    "Sampling",
+]
 
 PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "cifar10": {

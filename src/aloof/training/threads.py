@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import torch
 
-from aloof.processors import available_processors, chosen_threads
+from aloof.processors import available_processors, chosen_threads, wait_asleep
 
 __all__ = ["threads_for"]
 
 # Multiplications of a step below which a second thread costs more than it brings: threads
-# that share small products spend their time waiting for each other.
+# that share small products spend their time waiting for each other, and spin.
 _WORTH_SHARING = 2e8
 _DEFAULT = torch.get_num_threads()
 
@@ -21,7 +21,7 @@ _DEFAULT = torch.get_num_threads()
 def threads_for(multiplications: float) -> Iterator[None]:
     """Use one thread for small steps, and never more than there are processors.
 
-    Whoever has said how many there are, in the environment or to torch, has the last word.
+    Threads that sleep while they wait harm nobody, and share small steps too. Whoever has said how many there are, in the environment or to torch, has the last word.
 
     Parameters
     ----------
@@ -29,7 +29,8 @@ def threads_for(multiplications: float) -> Iterator[None]:
         Of one step: parameters times rows.
     """
     before = torch.get_num_threads()
-    wanted = 1 if multiplications < _WORTH_SHARING else min(before, available_processors())
+    small = multiplications < _WORTH_SHARING and not wait_asleep()
+    wanted = 1 if small else min(before, available_processors())
     if wanted == before or before != _DEFAULT or chosen_threads():
         yield
         return

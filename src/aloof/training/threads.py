@@ -21,7 +21,8 @@ _DEFAULT = torch.get_num_threads()
 def threads_for(multiplications: float) -> Iterator[None]:
     """Use one thread for small steps, and never more than there are processors.
 
-    Threads that sleep while they wait harm nobody, and share small steps too. Whoever has said how many there are, in the environment or to torch, has the last word.
+    Threads that sleep while they wait harm nobody, and share small steps too. Whoever has said
+    how many there are, in the environment or to torch, has the last word.
 
     Parameters
     ----------

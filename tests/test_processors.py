@@ -54,6 +54,7 @@ def test_threads_sleep_while_they_wait(quota: Path) -> None:
     said: dict[str, str] = {}
     be_considerate(said)
     assert said["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert int(said["GOMP_SPINCOUNT"]) < 100_000
     assert said["OMP_NUM_THREADS"] == "1"
     assert not chosen_threads(said)
     assert wait_asleep(said)

@@ -17,6 +17,9 @@ _WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 # With any of these the user has said how many there are.
 _COUNTS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _OURS = "ALOOF_CHOSE_THREADS"
+# Some microseconds of spinning before a thread sleeps: too short to harm others, long enough
+# for most waits within a product.
+_SPINS = "10000"
 
 
 def available_processors() -> int:
@@ -34,7 +37,7 @@ def available_processors() -> int:
 
 
 def be_considerate(environment: MutableMapping[str, str] | None = None) -> None:
-    """Make threads sleep while they wait, and no more of them than there are processors.
+    """Make threads sleep soon while they wait, no more of them than there are processors.
 
     Threads of OpenMP spin by default. Where other programs run too, a small fit takes many
     times as long. It has to be said before torch is loaded, and what the user said stays.
@@ -44,6 +47,7 @@ def be_considerate(environment: MutableMapping[str, str] | None = None) -> None:
         return
     if not any(name in said for name in _WAITING):
         said["OMP_WAIT_POLICY"] = "PASSIVE"
+        said["GOMP_SPINCOUNT"] = _SPINS
     if not any(name in said for name in _COUNTS) and _quota() is not None:
         said["OMP_NUM_THREADS"] = str(available_processors())
         said[_OURS] = "1"

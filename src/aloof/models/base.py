@@ -182,7 +182,7 @@ class Model(ABC):
             raise self.error(
                 f"All {self.things} are labelled as anomalies; it takes others to calibrate."
             )
-        self.detector._calibrate(scores[normal])
+        self.detector._calibrate(scores, labels)
         self.training["n_calibration"] = int(normal.sum())
         self.training["calibrated"] = call
         return self

@@ -172,7 +172,7 @@ def test_one_row_is_explained(home: Path, model: TableModel) -> None:
     done = aloof("explain", "model", "new.csv", "--id", "r17")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("1 of 500 rows:")
-    assert "row 18  key r17" in done.stdout
+    assert "row 18 (line 19)  key r17" in done.stdout
     assert "`" in done.stdout
     for words, reason in (
         (("--id", "nobody"), "No row has 'nobody' in the column 'key'."),

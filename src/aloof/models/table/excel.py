@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import re
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from aloof.exceptions import MissingExtraError, TableError
 from aloof.models.table.finding import find_header
-from aloof.models.table.formats import Format
+from aloof.models.table.formats import Format, Record
 from aloof.models.table.words import short
 from aloof.suggestion import closest
 
@@ -56,6 +56,7 @@ class Excel(Format):
 
     sheet: str | None = None
     header: bool | None = None
+    line: ClassVar[str] = "sheet row"
 
     def names(self, path: Path | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
@@ -90,20 +91,15 @@ class Excel(Format):
                 arrays = [_column([_at(row, place) for row in some]) for place in wanted]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
-    def lines_of(
-        self, path: Path | None, column: str, values: Collection[str]
-    ) -> dict[str, int]:
-        """Return in which rows values of a column stand first."""
+    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+        """Yield the rows and their numbers in the sheet."""
         with self._rows(path) as (_, cells):
             beginning = list(islice(cells, _BEGINNING))
             found = self._header(path, beginning)
-            place = found.places[found.names.index(column)]
-            lines: dict[str, int] = {}
+            places = [found.places[found.names.index(column)] for column in columns]
             for number, row in chain(beginning[found.begin :], cells):
-                value = _text(_at(row, place))
-                if value in values:
-                    lines.setdefault(str(value), number)
-            return lines
+                if any(cell is not None for cell in row):
+                    yield number, [_text(_at(row, place)) for place in places]
 
     def _header(self, path: Path | None, rows: list[tuple[int, list[Any]]]) -> _Header:
         width = max((len(row) for _, row in rows), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +17,6 @@ from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, fit_detector, hold_out, made_by
-from aloof.models.table.columns.base import Unread
 from aloof.models.table.dialects import Wishes
 from aloof.models.table.dialects.layouts import as_layout, check_layout
 from aloof.models.table.drift import Profile
@@ -25,6 +25,7 @@ from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.locating import locating_errors
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
 from aloof.text import DEFAULT_EMBEDDER, schedule
@@ -177,16 +178,18 @@ def fit(
             check_column(name, names, role)
     wanted = [name for name in names if name not in {id, *drop} - {label}]
     wishes = Wishes(decimal, thousands, day_first, _layouts(date_formats or {}))
-    rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
-    table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
+    with locating_errors(frame):
+        rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
+        table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
+        if label is not None:
+            labels = read_label_column(label, table[label], anomaly_value)
     if label is not None:
-        labels = read_label_column(label, table[label], anomaly_value)
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
     train, held_out = hold_out(
         labels, calibration, seed, things="rows", better=1000, error=TableError
     )
-    try:
+    with locating_errors(frame):
         encoder = TableEncoder.fit(
             table.take(train),
             labels[train],
@@ -195,9 +198,8 @@ def fit(
             wishes=wishes,
             whole=table,
         )
-    except Unread as error:
-        lines = frame.lines_of(error.column, error.examples) if source else {}
-        raise TableError(error.words(lines)) from error
+    if isinstance(frame, Source):
+        encoder = _located(encoder, frame)
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
@@ -245,6 +247,17 @@ def fit(
         if source
         else {},
         profile=Profile.of(encoder, table.take(_some(normal))),
+    )
+
+
+def _located(encoder: TableEncoder, source: Source) -> TableEncoder:
+    """Return an encoder whose warnings say where in the file values are."""
+    said = {
+        str(misread): misread.words(source.lines_of(misread.column, misread.examples))
+        for misread in encoder.misread
+    }
+    return replace(
+        encoder, warnings=tuple(said.get(words, words) for words in encoder.warnings)
     )
 
 

@@ -14,6 +14,7 @@ from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models.table.columns import one_array
 from aloof.models.table.columns.reading import read_text
 from aloof.models.table.dialects.cells import MISSING_WORDS
+from aloof.models.table.locating import Misread, MisreadLabels
 from aloof.suggestion import closest
 
 __all__ = ["check_column", "check_labels", "read_label_column"]
@@ -61,10 +62,16 @@ def read_label_column(
         meanings = [ANOMALY if _plain(value) == wanted else NORMAL for value in values]
     unknown = [v for v, meaning in zip(values, meanings, strict=True) if meaning is None]
     if unknown:
-        raise LabelError(
-            f"Labels in column {name!r} cannot be read: {_listed(unknown)}. Write 1 for "
-            "anomalies, 0 for normal rows and nothing for the others, or say which value "
-            f"means an anomaly ({_HINT})."
+        shown = tuple(sorted(unknown)[:8])
+        raise MisreadLabels(
+            Misread(
+                name,
+                f"Labels in column {name!r} cannot be read: ",
+                ". Write 1 for anomalies, 0 for normal rows and nothing for the others, or say "
+                f"which value means an anomaly ({_HINT}).",
+                shown,
+                len(unknown) - len(shown),
+            )
         )
     codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
     labels: NDArray[np.int64] = np.array([*meanings, UNLABELLED], np.int64)[codes]

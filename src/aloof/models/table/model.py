@@ -35,6 +35,7 @@ from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import like, to_table
 from aloof.models.table.labelling import check_column, read_label_column
+from aloof.models.table.locating import locating_errors, locating_warnings
 from aloof.models.table.outputs import write_table
 from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
@@ -449,6 +450,7 @@ class TableModel(Model):
         reasons: int = 3,
         ids: Sequence[Any] = (),
         rows: Sequence[int] = (),
+        lines: Sequence[int] = (),
         missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> MostAnomalous:
@@ -462,9 +464,10 @@ class TableModel(Model):
             How many rows.
         reasons
             How many reasons for each.
-        ids, rows
-            Rows to tell about in place of the highest: by their values in the id column, and
-            by their numbers, counted from 1. They come in the order of the table.
+        ids, rows, lines
+            Rows to tell about in place of the highest: by their values in the id column, by
+            their numbers, counted from 1, and by the lines of a file that they begin in. They
+            come in the order of the table.
         missing_columns
             As in `score`.
         progress
@@ -479,6 +482,7 @@ class TableModel(Model):
             n_reasons=reasons,
             ids=[str(id) for id in ids],
             numbers=rows,
+            lines=lines,
             progress=progress,
         )
 
@@ -507,7 +511,9 @@ class TableModel(Model):
         model, source = self._accepting(missing_columns), self.read(data)
         labelled = model._labelled(label, anomaly_value)
         labelled._label_among(column_names(source))
-        return self._evaluation(*labelled._labels_and_scores(source, progress))
+        with locating_errors(source):
+            found = labelled._labels_and_scores(source, progress)
+        return self._evaluation(*found)
 
     def calibrate(
         self,
@@ -543,7 +549,9 @@ class TableModel(Model):
         chosen = {"label": label, "anomaly_value": anomaly_value}
         chosen |= {"missing_columns": missing_columns}
         call = _call(self.calibrate, source, chosen)
-        return self._calibrated(*labelled._labels_and_scores(source, progress), call)
+        with locating_errors(source):
+            found = labelled._labels_and_scores(source, progress)
+        return self._calibrated(*found, call)
 
     def report(
         self,
@@ -719,7 +727,7 @@ class TableModel(Model):
         source, done = self.read(data), 0
         sample = RowSample(self.encoder)
         total = source.n_rows if isinstance(source, Source) else source.num_rows
-        warn = once_of_each(_issue)
+        warn = once_of_each(locating_warnings(source, _issue))
         for batch in self.batches(source):
             yield batch, self.anomaly_score(batch, warn=warn)
             sample.add(pa.Table.from_batches([batch]))

@@ -34,7 +34,9 @@ def explain(
     reasons: Annotated[int, typer.Option(min=1, help="How many reasons for each.")] = 3,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Tell about the row with this id. Repeatable."),
+        typer.Option(
+            "--id", help="Tell about the row with this id, or the image file. Repeatable."
+        ),
     ] = None,
     rows: Annotated[
         list[int] | None,
@@ -65,7 +67,8 @@ def explain(
 
     One row, flagged or not: **aloof explain model new.csv --id 4711**
 
-    Images: **aloof explain model new-images/ --top 5 --out strange.png**
+    Images: **aloof explain model new-images/ --top 5 --out strange.png**, or one of them:
+    **aloof explain model new-images/ --id bad/017.png --out strange.png**
     """
     fitted = open_model(model, device=device)
     asked = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}

@@ -26,7 +26,6 @@ from aloof.models.table.drift import (
     RowSample,
     drift_lines,
     find_drift,
-    flagged_drift,
 )
 from aloof.models.table.encoder import TableEncoder, Unreadable
 from aloof.models.table.expectation import expected_rows
@@ -362,31 +361,11 @@ class TableModel(Model):
         known = [name for name in (self.label, self.id, *self.drop) if name is not None]
         found = find_drift(self.encoder, self.profile, sample.rows(), names=names, known=known)
         if n_flagged is not None:
-            training = self.training
-            anomalies = training["n_anomalies"] / max(1, training["n_used"])
-            together = self.threshold.fdr is not None
-            found += flagged_drift(
-                sample.n_rows,
-                n_flagged,
-                self._normal_rate(),
-                anomalies,
-                together=together,
-            )
+            found += self._flagged_drift(sample.n_rows, n_flagged)
         if warn is not None:
             for words, about in drift_lines(found):
                 warn(DriftWarning(words, about))
         return tuple(found)
-
-    def _normal_rate(self) -> float | None:
-        """Return the share of normal rows that is flagged; None: nobody knows."""
-        decision = self.detector.decision_
-        if self.threshold.fdr is not None:
-            return 0.0
-        if decision.calibration is None:
-            return self.threshold.rate
-        n = len(decision.calibration)
-        passed = int((decision.calibration > decision.least).sum()) / n
-        return max(self.threshold.rate or passed, 1 / (n + 1))
 
     def _accepting(self, missing_columns: MissingColumns) -> TableModel:
         """Return the model that fills the columns that a table lacks, if it should."""

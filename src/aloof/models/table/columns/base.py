@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from aloof.io.sections import STRICT, from_json
+from aloof.models.differences import Share
 from aloof.models.table.columns.reading import (
     Reading,
     decoded,
@@ -55,8 +56,7 @@ Note = Callable[[pa.Array, str], None]
 # training stands out, and what was never seen there.
 LIMIT, RARE, NEVER = 30.0, 4.0, 6.0
 
-# Numbers of a state: shares may be off by rounding.
-Share = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+# Numbers of a state.
 Positive = Annotated[float, Field(gt=0)]
 
 

@@ -221,8 +221,12 @@ class TableModel(Model):
         """Return what `explain` does, of rows that were encoded already."""
         found = self.detector.explain(encoded)
         expected = expected_rows(self.detector, self.encoder, encoded, found.contributions)
+        absent = {*self.columns} - {*to_table(frame).column_names}
         return TableExplanation.of(
-            self.encoder, replace(found, expected=expected), self.encoder.read(frame)
+            self.encoder,
+            replace(found, expected=expected),
+            self.encoder.read(frame),
+            absent,
         )
 
     def passages(self, frame: Any, column: str, top: int = 3) -> list[list[Passage]]:

@@ -134,7 +134,7 @@ def _bars(explanation: TableExplanation, row: int) -> list[dict[str, Any]]:
     shares = _shares_of(explanation.contributions[row])
     order = np.argsort(-shares, kind="stable")[:_BARS]
     return [
-        {"column": explanation.columns[i], **_bar(shares[i], 1.0)}
+        {"column": _column(explanation, i), **_bar(shares[i], 1.0)}
         for i in order
         if shares[i] >= 0.005 or i == order[0]
     ]
@@ -145,13 +145,18 @@ def _cells(explanation: TableExplanation, row: int) -> list[dict[str, str]]:
     order = np.argsort(-shares, kind="stable")[:_MOST_CELLS]
     return [
         {
-            "column": (name := explanation.columns[i]),
-            "here": _shown(explanation.values[name][row]),
+            "column": _column(explanation, i),
+            "here": _shown(explanation.values[name := explanation.columns[i]][row]),
             "expected": _shown(explanation.expected[name][row]),
             "share": percent(shares[i]),
         }
         for i in order
     ]
+
+
+def _column(explanation: TableExplanation, place: int) -> str:
+    name = explanation.columns[place]
+    return f"{name} (filled)" if name in explanation.absent else name
 
 
 def _shares(model: TableModel, rows: Rows) -> NDArray[np.float64]:

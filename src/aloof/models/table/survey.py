@@ -116,5 +116,5 @@ def survey(
         highest=highest.rows(),
         normal=normal.rows(),
         anomalies=anomalies.rows(),
-        warnings=tuple(map(str, remarks)),
+        warnings=tuple(f"{str(words).removesuffix('.')}." for words in remarks),
     )

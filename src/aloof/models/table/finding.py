@@ -151,7 +151,7 @@ def find_table(
 
 def is_rule(text: str) -> bool:
     """Say whether text is a line of dashes or the like, or nothing."""
-    return _RULE.fullmatch(text) is not None
+    return not text[:1].isalnum() and _RULE.fullmatch(text) is not None
 
 
 def find_header(
@@ -190,7 +190,7 @@ def _rows(lines: list[str], delimiter: str, skip: int) -> list[_Row]:
 
 def _located(delimiter: str, rows: list[_Row], header: bool | None) -> _Found:
     """Find width and header of a table whose values are separated so."""
-    there = [i for i, row in enumerate(rows) if not (row.is_blank or row.is_rule)]
+    there = [i for i, row in enumerate(rows) if not row.is_rule]
     widths = Counter(len(rows[i].values) for i in there)
     wide = [(n, width) for width, n in widths.items() if width > 1]
     width = max(wide)[1] if wide else 1

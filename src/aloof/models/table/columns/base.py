@@ -135,7 +135,13 @@ class Values:
     def numbers(self) -> Reading:
         """The values as numbers."""
         dialect = self.written_numbers.dialect if self.is_text else PLAIN
-        return read_numbers(self.name, self.array, dialect or PLAIN)
+        if dialect in (None, PLAIN):
+            return self._plain_numbers
+        return read_numbers(self.name, self.array, dialect)
+
+    @cached_property
+    def _plain_numbers(self) -> Reading:
+        return read_numbers(self.name, self.array)
 
     @cached_property
     def times_in_numbers(self) -> TimeDialect | None:
@@ -144,7 +150,7 @@ class Values:
             return None
         if not (self.is_text or pt.is_integer(self.type) or pt.is_floating(self.type)):
             return None
-        found = read_numbers(self.name, self.array)
+        found = self._plain_numbers
         if not found.is_most:
             return None
         if epoch := epoch_of(self.name, found.values, asked=self.kind is not None):

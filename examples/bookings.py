@@ -3,8 +3,8 @@ A German export to try the commands on, as an accounting program writes it.
 
 Semicolons between the values, Windows letters, 1.234,56 for numbers, 31/12/2026 for dates, the
 name of the company above the table and a total below it. In januar.csv a few bookings are known
-to be wrong ("ja"); februar.csv is the next month, saved by somebody else in another encoding. In
-maerz.csv the columns have moved, one is gone, and there is an account that nobody had before.
+to be wrong ("ja"); februar.csv is the next month, saved by somebody else in another encoding.
+In maerz.csv the columns have moved, one is gone, and there is an account that nobody had before.
 
 Run it with: python examples/bookings.py [FOLDER] [--rows 3000]
 """

@@ -4,7 +4,7 @@ A German export to try the commands on, as an accounting program writes it.
 Semicolons between the values, Windows letters, 1.234,56 for numbers, 31/12/2026 for dates, the
 name of the company above the table and a total below it. In januar.csv a few bookings are known
 to be wrong ("ja"); februar.csv is the next month, saved by somebody else in another encoding.
-In maerz.csv the columns have moved, one is gone, and there is an account that nobody had before.
+In maerz.csv the columns have moved, one is gone, and there is an account nobody had before.
 
 Run it with: python examples/bookings.py [FOLDER] [--rows 3000]
 """
@@ -64,7 +64,7 @@ def write(folder: Path, n: int) -> list[Path]:
     files[1].write_text("\n".join(lines) + "\n", encoding="utf-16")
     moved = ["Betrag", "Beleg", "Konto", "Menge", "Buchung"]
     third = [dict(zip(NAMES, row, strict=True)) for row in bookings(n // 3, 3, n // 150, 3)]
-    for row in third[::40]:
+    for row in third[::20]:
         row["Konto"] = "Spenden"
     lines = [";".join(moved), *(";".join(row[name] for name in moved) for row in third)]
     files[2].write_bytes("\n".join([*lines, ""]).encode("cp1252"))

@@ -82,7 +82,7 @@ def test_the_story_of_the_readme_needs_one_attempt(here: Path) -> None:
     done = aloof(*score[1:])
     assert done.exit_code == 0, done.stderr
     assert "`Ort`: the column is not there" in done.stderr
-    assert "`Konto`: 2.5 % of the values were never seen in training: 'Spenden'" in done.stderr
+    assert "`Konto`: 5 % of the values were never seen in training: 'Spenden'" in done.stderr
     assert "20 flagged (the 20 highest scores)" in done.stdout
     worst = open_source("worst.xlsx").read()
     assert worst.num_rows == 20
@@ -101,7 +101,7 @@ def test_the_story_of_the_readme_needs_one_attempt(here: Path) -> None:
     done = aloof(*report[1:])
     assert done.exit_code == 0, done.stderr
     page = Path("maerz.html").read_text()
-    assert "<code>Konto</code>: 2.5 % of the values were never seen in training" in page
+    assert "<code>Konto</code>: 5 % of the values were never seen in training" in page
     assert "Ort (filled)" in page
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.compression import open_bytes
 from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table, is_rule
+from aloof.models.table.finding import Place, find_table, is_rule, is_total
 from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.words import short
 from aloof.phrases import count
@@ -112,7 +113,7 @@ class Delimited(Format):
         opened = self._waiting.pop() if waiting else self._open(path)
         names, places = opened.place.names, opened.place.places
         wanted = [str(places[names.index(column)]) for column in columns]
-        done, odd, last = 0, _OddLines(), None
+        done, odd, last, repeated = 0, _OddLines(), None, 0
         with opened.stream as stream:
             if stream.is_whole and not stream.beginning[opened.place.begin :].strip():
                 return
@@ -123,36 +124,45 @@ class Delimited(Format):
                         done += batch.num_rows
                         if odd.first <= done or odd.are_too_many:
                             raise self._odd_line(path, opened, odd)
-                        last = batch.slice(batch.num_rows - 1)
-                        yield batch.rename_columns(list(columns))
+                        if last is not None:
+                            yield last
+                        last = _without_names(batch.rename_columns(list(columns)), opened)
+                        repeated += batch.num_rows - last.num_rows
             except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
                 raise self._failure(path, error, done) from error
-            if stream.n_quotes % 2 and last is not None and _has_line_end(last):
+            if stream.n_quotes % 2 and last is not None and _has_line_end(last[-1:]):
                 raise TableError(
                     f"{_named(path)}: a quotation mark is not closed; the last row, "
                     f"{self._where(path, done)}, goes over more than one line."
                 )
         if odd.are_too_many:
             raise self._odd_line(path, opened, odd)
+        if last is not None:
+            end = stream.last_line
+            if not odd.lines and is_total(_cells(end, opened.place)):
+                last = last[:-1]
+                _warn(path, f"the last line is a total and left out: {short(end)!r}", "total")
+            yield last
+        if repeated:
+            words = f"{count(repeated, 'line')} with the column names again"
+            _warn(path, f"{words}, left out", "names")
         notes = [line for _, _, line in odd.lines if not is_rule(line)]
         if notes:
             shown = ", ".join(repr(short(line)) for line in notes[:2])
-            warnings.warn(
-                TableWarning(
-                    f"{_named(path)}: {count(len(notes), 'line')} at the end "
-                    f"{'is' if len(notes) == 1 else 'are'} no row of {opened.place.width} "
-                    f"values and left out: {shown}.",
-                    f"end of {_named(path)}",
-                ),
-                stacklevel=2,
+            words = (
+                f"{count(len(notes), 'line')} at the end {'is' if len(notes) == 1 else 'are'} "
+                f"no row of {opened.place.width} values and left out: {shown}"
             )
+            _warn(path, words, "end")
 
     def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and in which line each begins, as far as they can be read."""
         place = self._open(path).place
         at = [place.places[place.names.index(column)] for column in columns]
+        again = [*place.names]
         for row, line in self._records(path):
-            yield line, [row[i] if i < len(row) else None for i in at]
+            if len(again) < 2 or not place.line or [*map(str.strip, row)] != again:
+                yield line, [row[i] if i < len(row) else None for i in at]
 
     def _reader(self, opened: _Opened, wanted: list[str], odd: _OddLines) -> Any:
         # Columns go by their place, so that no name is in the way.
@@ -304,6 +314,33 @@ class _OddLines:
     def first(self) -> float:
         """The number of the first such line."""
         return self.lines[0][0] if self.lines else float("inf")
+
+
+def _without_names(batch: pa.RecordBatch, opened: _Opened) -> pa.RecordBatch:
+    """Return rows without those that are the names again, where files were put together."""
+    if opened.place.width < 2 or not opened.place.line or not batch.num_columns:
+        return batch
+    same = None
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        equal = pc.equal(column, name)
+        same = equal if same is None else pc.and_(same, equal)
+        if not pc.any(same).as_py():
+            return batch
+    return batch.filter(pc.invert(pc.fill_null(same, False)))
+
+
+def _cells(line: str, place: Place) -> list[str]:
+    """Return the values of a line that is a row; nothing where it is none."""
+    try:
+        values = next(csv.reader([line], delimiter=place.delimiter), [])
+    except csv.Error:
+        return []
+    return values if len(values) == place.width else []
+
+
+def _warn(path: Path | None, words: str, about: str) -> None:
+    named = _named(path)
+    warnings.warn(TableWarning(f"{named}: {words}.", f"{about} of {named}"), stacklevel=3)
 
 
 def _has_line_end(row: pa.RecordBatch) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS
@@ -28,6 +29,7 @@ from aloof.models.table.labelling import check_column, check_labels, read_label_
 from aloof.models.table.locating import locating_errors
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
+from aloof.models.table.words import short
 from aloof.text import DEFAULT_EMBEDDER, schedule
 
 __all__ = ["fit"]
@@ -36,6 +38,8 @@ __all__ = ["fit"]
 _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 # So many rows are enough to know how values are spread.
 _PROFILED = 200_000
+# With fewer labelled anomalies, a column that goes with them may do so by chance.
+_FEWEST_LABELS = 5
 _REFUSED = {"standardize": "the table is scaled already"}
 
 
@@ -204,7 +208,7 @@ def fit(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
             "text='review', on the command line --text review."
         )
-    remarks = list(encoder.warnings)
+    remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
@@ -258,6 +262,25 @@ def _located(encoder: TableEncoder, source: Source) -> TableEncoder:
     return replace(
         encoder, warnings=tuple(said.get(words, words) for words in encoder.warnings)
     )
+
+
+def _like_labels(table: pa.Table, labels: NDArray[np.int64]) -> list[str]:
+    """Say which columns say what the labels say: other labels, which give them away."""
+    anomalous, said = labels == ANOMALY, []
+    if anomalous.sum() < _FEWEST_LABELS:
+        return []
+    for name in table.column_names:
+        parts = [
+            pc.unique(table[name].filter(pa.array(mask)).slice(0, _PROFILED))
+            for mask in (anomalous, ~anomalous)
+        ]
+        if [len(part) for part in parts] == [1, 1] and not parts[0].equals(parts[1]):
+            bad, good = (short(str(part[0].as_py())) for part in parts)
+            said.append(
+                f"Column {name!r} is {bad!r} in all rows labelled as anomalies and {good!r} in "
+                f"all others: if it is another label, leave it out with --drop {name}."
+            )
+    return said
 
 
 def _some(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -62,6 +62,7 @@ class Utf8(io.RawIOBase):
         self._waiting = b""
         self._beginning, self.is_whole = "", False
         self.is_binary, self.n_quotes, self._tail = False, 0, b""
+        self._is_stopped = False
         raw = self._begin(self._first())
         self._beginning = self._to_text(raw, final=self.is_whole).replace("\ufeff", "")
 
@@ -89,8 +90,14 @@ class Utf8(io.RawIOBase):
         buffer[: len(part)] = part
         return len(part)
 
+    def stop(self) -> None:
+        """End here: nothing more is read."""
+        self._is_stopped = True
+
     def read(self, size: int | None = -1) -> bytes:
         """Return bytes, as many at most; none at the end."""
+        if self._is_stopped:
+            return b""
         size = -1 if size is None else size
         if size < 0:
             parts = [self._waiting]

@@ -7,8 +7,8 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from aloof.models.table.compression import open_bytes
 from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
 from aloof.models.table.finding import Place, find_table, is_rule, is_total
 from aloof.models.table.formats import Format, Record, first_line
+from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
 
@@ -119,8 +120,8 @@ class Delimited(Format):
                 return
             stream.skip(opened.place.begin)
             try:
-                with self._reader(opened, wanted, odd) as reader:
-                    for batch in reader:
+                with closing(self._read(opened, wanted, odd)) as blocks:
+                    for batch in blocks:
                         done += batch.num_rows
                         if odd.first <= done or odd.are_too_many:
                             raise self._odd_line(path, opened, odd)
@@ -164,23 +165,42 @@ class Delimited(Format):
             if len(again) < 2 or not place.line or [*map(str.strip, row)] != again:
                 yield line, [row[i] if i < len(row) else None for i in at]
 
-    def _reader(self, opened: _Opened, wanted: list[str], odd: _OddLines) -> Any:
+    def _read(
+        self, opened: _Opened, wanted: list[str], odd: _OddLines
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Yield blocks of rows; when this is over, Arrow's threads are done with the file."""
+        lent = Lent()
+        reader = self._reader(lent.file(opened.stream), opened.place, wanted, odd)
+        try:
+            for batch in reader:  # noqa: UP028, it would close it
+                yield batch
+        finally:
+            opened.stream.stop()
+            with suppress(pa.ArrowException, OSError, UnicodeError):
+                for _ in reader:
+                    pass
+            del reader
+            lent.wait()
+
+    def _reader(
+        self, file: io.RawIOBase, place: Place, wanted: list[str], odd: _OddLines
+    ) -> Any:
         # Columns go by their place, so that no name is in the way.
-        places = [str(place) for place in range(opened.place.width)]
+        places = [str(number) for number in range(place.width)]
         return pa_csv.open_csv(
-            pa.PythonFile(opened.stream, mode="r"),
+            pa.PythonFile(file, mode="r"),
             read_options=pa_csv.ReadOptions(
                 block_size=_BLOCK,
                 column_names=places,
                 use_threads=False,  # only then odd lines know their number
             ),
             parse_options=pa_csv.ParseOptions(
-                delimiter=opened.place.delimiter,
+                delimiter=place.delimiter,
                 newlines_in_values=True,
                 invalid_row_handler=odd,
             ),
             convert_options=pa_csv.ConvertOptions(
-                column_types={place: pa.string() for place in places},
+                column_types={number: pa.string() for number in places},
                 include_columns=wanted,
                 null_values=[""],
                 strings_can_be_null=True,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aloof.bench.specification import known
-from aloof.estimators import DETECTORS
+from aloof.estimators import DETECTORS, Detector
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import ExperimentError
 from aloof.suggestion import did_you_mean
@@ -16,6 +16,7 @@ __all__ = [
     "OURS",
     "check_overrides",
     "has_device",
+    "make_ours",
     "make_peer",
     "peers",
     "resolve_methods",
@@ -50,6 +51,13 @@ def unfair_peers() -> Mapping[str, Callable[..., Any]]:
     from aloof.baselines import UNFAIR
 
     return UNFAIR
+
+
+def make_ours(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Detector:
+    """Return an unfitted detector of this package; parameters as in `make_peer`."""
+    if isinstance(parameters.get("hidden"), list):
+        parameters["hidden"] = tuple(parameters["hidden"])
+    return OURS[method](**{"device": device, "random_state": seed, **parameters})
 
 
 def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Any:

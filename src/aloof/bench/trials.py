@@ -21,6 +21,7 @@ from aloof.baselines import trains_networks
 from aloof.bench.provenance import device_of
 from aloof.bench.study import Outcome, Tell, epochs
 from aloof.estimators import Detector, fit_many
+from aloof.exceptions import AloofError
 
 __all__ = ["Trial", "measure", "stacks"]
 
@@ -117,7 +118,10 @@ def _size(detector: Any) -> dict[str, int]:
         return {}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        detector.save(path)
+        try:
+            detector.save(path)
+        except (AloofError, NotImplementedError):
+            return {}
         files = [file for file in path.rglob("*") if file.is_file()]
         return {"model_bytes": sum(file.stat().st_size for file in files)}
 

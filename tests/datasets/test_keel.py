@@ -107,9 +107,9 @@ def test_numbers_texts_and_gaps() -> None:
 
 def test_columns_that_cannot_be_numbers_are_refused() -> None:
     texts = np.array([f"customer {n}" for n in range(MOST_TEXTS + 1)])
-    with pytest.raises(DatasetError, match="The column 'who' of x.csv holds 51 different text"):
-        to_numbers([("who", texts)], "x.csv")
-    with pytest.raises(DatasetError, match="x.csv has no column that varies"):
-        to_numbers([("a", np.array(["1", "1"]))], "x.csv")
-    with pytest.raises(DatasetError, match="x.csv has no column that varies"):
-        to_numbers([], "x.csv")
+    with pytest.raises(DatasetError, match="The column 'who' of there holds 51 different text"):
+        to_numbers([("who", texts)], "there")
+    with pytest.raises(DatasetError, match="there has no column that varies"):
+        to_numbers([("a", np.array(["1", "1"]))], "there")
+    with pytest.raises(DatasetError, match="there has no column that varies"):
+        to_numbers([], "there")

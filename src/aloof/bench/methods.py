@@ -20,11 +20,17 @@ __all__ = [
     "make_peer",
     "peers",
     "resolve_methods",
+    "table_options",
     "title_of",
     "unfair_peers",
 ]
 
 OURS = DETECTORS
+
+_ON_TABLES: Mapping[str, Mapping[str, Any]] = {
+    "ssad": {"max_rows": None},
+    "ssad-hybrid": {"detector__max_rows": None},
+}
 
 
 def title_of(method: str) -> str:
@@ -80,6 +86,19 @@ def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any
     if method in unfair_peers():
         return unfair_peers()[method](random_state=seed, parameters=parameters)
     return plain.set_params(random_state=seed, **parameters)
+
+
+def table_options(method: str) -> dict[str, Any]:
+    """Return what a peer gets on tables beside its defaults.
+
+    SSAD learns from all normal rows; its default is for images.
+
+    Examples
+    --------
+    >>> table_options("ssad-unfair"), table_options("knn")
+    ({'max_rows': None}, {})
+    """
+    return dict(_ON_TABLES.get(method.removesuffix("-unfair"), {}))
 
 
 def has_device(estimator: Any) -> bool:

@@ -79,10 +79,17 @@ def test_more_labels_add_to_fewer() -> None:
 
 def test_a_kind_with_too_few_rows_passes() -> None:
     y = np.repeat([0, 1], [200, 60])
-    kinds = np.array(["-"] * 200 + ["a"] * 3 + ["b"] * 57)
-    for seed in range(4):
+    kinds = np.array(["-"] * 200 + ["a"] * 3 + ["b"] * 27 + ["c"] * 30)
+    for seed in range(6):
         split = make_protocol_split(y, Condition("novel", 1), seed=seed, kinds=kinds)
-        assert labelled_kind(split, kinds) == "b"
+        assert labelled_kind(split, kinds) == "bbc"[seed % 3]
+
+
+def test_a_kind_that_leaves_nothing_to_test_on_passes() -> None:
+    y = np.repeat([0, 1], [200, 60])
+    kinds = np.array(["-"] * 200 + ["a"] * 55 + ["b"] * 5)
+    with pytest.raises(ValueError, match=r"the largest has 3. and leaves [0-4]"):
+        make_protocol_split(y, Condition("novel", 1), seed=0, kinds=kinds)
 
 
 def test_the_kinds_of_normal_rows_do_not_matter() -> None:
@@ -100,8 +107,16 @@ def test_the_kinds_of_normal_rows_do_not_matter() -> None:
         (Condition("novel", 0.01), None, "needs a kind for each row"),
         (Condition("novel", 0), ["a", "b"], "needs labelled anomalies"),
         (Condition("novel", 0.01), ["a"], "All anomalies are of one kind"),
-        (Condition("novel", 20), ["a", "b"], "must have 20 training rows .*; the largest has"),
-        (Condition("novel", 5), [*"abcdefghij"], "must have 5 training rows for 5 labels"),
+        (
+            Condition("novel", 20),
+            ["a", "b"],
+            "must have 20 training rows .*; the largest has 14 and",
+        ),
+        (
+            Condition("novel", 5),
+            [*"abcdefghij"],
+            "For 5 labels, a kind must have 5 training rows",
+        ),
     ],
 )
 def test_what_a_table_lacks_is_said(condition, kinds, words) -> None:

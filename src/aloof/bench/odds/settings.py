@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aloof.bench.methods import OURS, make_ours, make_peer
+from aloof.bench.methods import OURS, make_ours, make_peer, table_options
 from aloof.bench.specification import Setting
 from aloof.bench.splits import Scaling
 from aloof.bench.variants import Network
@@ -119,12 +119,6 @@ _PEERS: Mapping[str, Mapping[str, Any]] = {
     "ss-dgm": {},
 }
 
-# SSAD learns from all normal rows here; its default is for images.
-_IN_ANY_SETTING: Mapping[str, Mapping[str, Any]] = {
-    "ssad": {"max_rows": None},
-    "ssad-hybrid": {"detector__max_rows": None},
-}
-
 
 def has_setting(method: str) -> bool:
     """Return whether the two settings of a method differ."""
@@ -187,7 +181,7 @@ def peer_parameters(method: str, setting: str, dataset: str) -> dict[str, Any]:
     {}
     """
     name = method.removesuffix("-unfair")
-    found = dict(_IN_ANY_SETTING.get(name, {}))
+    found = table_options(method)
     if setting == "paper" and name in _PEERS:
         found |= {"hidden": _row(dataset).layers, **_PEERS[name]}
     return found

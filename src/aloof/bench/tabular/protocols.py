@@ -41,7 +41,7 @@ Protocol = Literal["known", "novel", "hidden"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 FEWEST = 5
-"""Training rows that a kind must have to be the labelled one."""
+"""Training rows of the labelled kind, and test rows of others, that *novel* needs."""
 
 
 @dataclass(frozen=True, order=True)
@@ -114,8 +114,9 @@ def make_protocol_split(
         The protocol and its numbers.
     seed
         A number from 0; nothing else is random. With *novel* it also says which kind is
-        labelled: kinds take turns in the order of their names, and one with fewer training
-        rows than labels asked for, or than `FEWEST`, passes.
+        labelled: kinds take turns in the order of their names. One with fewer training rows
+        than labels asked for, or than `FEWEST`, passes, and so does one that leaves fewer than
+        `FEWEST` anomalies to test on.
     kinds
         Of each row, for *novel*; those of normal rows do not matter.
     test_size
@@ -224,20 +225,22 @@ def _novel(
     n_labelled = count_rows(len(plain.train_unlabelled), gamma_l)
     sizes = {name: int((own[anomalies] == name).sum()) for name in names}
     turns = [str(names[(plain.seed + turn) % len(names)]) for turn in range(len(names))]
-    enough = [name for name in turns if sizes[name] >= max(FEWEST, n_labelled)]
-    if not enough:
-        raise ValueError(
-            f"One kind must have {max(FEWEST, n_labelled)} training rows for "
-            f"{condition.amount}; the largest has {max(sizes.values())}."
+    needed = max(FEWEST, n_labelled)
+    tested = own[plain.test][labels[plain.test] == ANOMALY]
+    for kind in turns:
+        if sizes[kind] >= needed and (tested != kind).sum() >= FEWEST:
+            break
+    else:
+        left = max(
+            int((tested != kind).sum()) for kind in names if sizes[kind] == max(sizes.values())
         )
-    of_kind = anomalies[own[anomalies] == enough[0]]
-    tested = (labels[plain.test] == NORMAL) | (own[plain.test] != enough[0])
-    test = plain.test[tested]
-    if not (labels[test] == ANOMALY).any():
         raise ValueError(
-            f"The test rows have no anomaly of another kind than {enough[0]!r}, which is the "
-            "labelled one."
+            f"For {condition.amount}, a kind must have {needed} training rows and leave "
+            f"{FEWEST} anomalies of other kinds to test on; the largest has "
+            f"{max(sizes.values())} and leaves {left}."
         )
+    of_kind = anomalies[own[anomalies] == kind]
+    test = plain.test[(labels[plain.test] == NORMAL) | (own[plain.test] != kind)]
     return replace(
         plain,
         train_anomaly=np.sort(of_kind[:n_labelled]),

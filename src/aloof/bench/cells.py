@@ -46,4 +46,5 @@ class Cell:
     def infeasible(self) -> bool:
         """Whether the data set has too few anomalies."""
         reasons = self.failures.values()
-        return bool(reasons) and all(reason.startswith("infeasible") for reason in reasons)
+        every = len(reasons) == len(self.records) > 0
+        return every and all(reason.startswith("infeasible") for reason in reasons)

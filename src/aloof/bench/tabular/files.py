@@ -130,11 +130,14 @@ def read_table(name: str, path: Path, reading: Reading | None = None) -> TableTa
 
 def _arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     content = path.read_bytes()
-    if path.suffix.lower() == ".mat":
-        return parse_mat(content, path, gaps=True)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            X, y = np.asarray(file["X"], np.float64), np.asarray(file["y"]).ravel()
+        if path.suffix.lower() == ".mat":
+            X, y = parse_mat(content, path, gaps=True)
+        else:
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                X, y = np.asarray(file["X"], np.float64), np.asarray(file["y"]).ravel()
+    except DatasetError:
+        raise
     except (KeyError, ValueError, OSError) as error:
         raise DatasetError(
             f"{path} must hold the rows as X and the labels (1 anomaly, 0 normal) as y, both "

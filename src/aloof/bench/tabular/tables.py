@@ -16,6 +16,7 @@ __all__ = ["csv_lines", "make_grids", "summary_lines", "task_grids"]
 
 _MEASURES = ("auroc", "average_precision")
 _BOTH = "AUROC / average precision"
+_MOST_COLUMNS = 6  # conditions of one table; where there are more, each protocol has its own
 
 
 def make_grids(blocks: Sequence[Block], tasks: Mapping[str, TableTask]) -> list[Grid]:
@@ -24,10 +25,11 @@ def make_grids(blocks: Sequence[Block], tasks: Mapping[str, TableTask]) -> list[
     for block in blocks:
         protocols.setdefault(block.condition.protocol, []).append(block)
     grids = [_overview(protocols)] if len(blocks) > 1 else []
-    for name, own in protocols.items():
-        grids.append(_means(name, own))
-        if len(own[0].spec.systems) > 1:
-            grids += [_differences(name, own), _ranks(name, own)]
+    parts = [*protocols.values()] if len(blocks) > _MOST_COLUMNS else [blocks]
+    for part in parts:
+        grids.append(_means(part))
+        if len(part[0].spec.systems) > 1:
+            grids += [_differences(part), _ranks(part)]
     grids.append(_costs(blocks))
     notes = _notes(blocks, tasks)
     return [*grids[:-1], _with_notes(grids[-1], notes)]
@@ -132,7 +134,7 @@ def _overview(protocols: Mapping[str, Sequence[Block]]) -> Grid:
     return Grid("All protocols (%)", header, tuple(rows), frozenset(best_cells(figures)), notes)
 
 
-def _means(protocol: str, blocks: Sequence[Block]) -> Grid:
+def _means(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
     for system in blocks[0].spec.systems:
         both = [tuple(block.mean(system, m) for m in _MEASURES) for block in blocks]
@@ -152,7 +154,7 @@ def _means(protocol: str, blocks: Sequence[Block]) -> Grid:
                     "all."
                 )
     return Grid(
-        f"{_title(protocol)}: {_BOTH} (%)",
+        f"{_BOTH} (%){_part(blocks)}",
         ("%", *map(_column, blocks)),
         tuple(rows),
         frozenset(best_cells(figures)),
@@ -160,7 +162,7 @@ def _means(protocol: str, blocks: Sequence[Block]) -> Grid:
     )
 
 
-def _differences(protocol: str, blocks: Sequence[Block]) -> Grid:
+def _differences(blocks: Sequence[Block]) -> Grid:
     reference = blocks[0].spec.reference
     rows = []
     for system in blocks[0].spec.systems:
@@ -175,14 +177,14 @@ def _differences(protocol: str, blocks: Sequence[Block]) -> Grid:
         f"{_BOTH}.",
     )
     return Grid(
-        f"{_title(protocol)}: points ahead of {reference.label}",
+        f"Points ahead of {reference.label}{_part(blocks)}",
         ("points", *map(_column, blocks)),
         tuple(rows),
         notes=notes,
     )
 
 
-def _ranks(protocol: str, blocks: Sequence[Block]) -> Grid:
+def _ranks(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
     for system in blocks[0].spec.systems:
         found = [block.ranks.get(system) for block in blocks]
@@ -193,7 +195,7 @@ def _ranks(protocol: str, blocks: Sequence[Block]) -> Grid:
         rows.append((system.label, *texts))
         figures.append([float("nan") if rank is None else -rank for rank in found])
     return Grid(
-        f"{_title(protocol)}: average rank / tasks won, by AUROC",
+        f"Average rank / tasks won, by AUROC{_part(blocks)}",
         ("rank / won", *map(_column, blocks)),
         tuple(rows),
         frozenset(best_cells(figures)),
@@ -263,14 +265,14 @@ def _verb(names: Sized) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-def _title(protocol: str) -> str:
-    return protocol.capitalize()
+def _part(blocks: Sequence[Block]) -> str:
+    """Say which protocol a table is of, where it is of one."""
+    protocols = {block.condition.protocol for block in blocks}
+    return f", {protocols.pop()}" if len(protocols) == 1 else ""
 
 
 def _column(block: Block) -> str:
-    condition = block.condition
-    hidden = f", {100 * condition.hidden:g} % hidden" if condition.hidden else ""
-    return condition.amount + hidden
+    return str(block.condition)
 
 
 def _pair(auroc: float, precision: float) -> str:

@@ -9,7 +9,15 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from aloof.bench.methods import OURS, resolve_methods, unfair_peers
-from aloof.bench.specification import Count, Names, Shares, Specification, known, several
+from aloof.bench.specification import (
+    Count,
+    Names,
+    Shares,
+    Specification,
+    distinct,
+    known,
+    several,
+)
 from aloof.bench.tabular.development import DEVELOPMENT, GROUPS
 from aloof.bench.tabular.files import Reading, find_tables
 from aloof.bench.tabular.protocols import PROTOCOLS, Condition
@@ -54,18 +62,12 @@ def _amount(value: float) -> float:
     return value
 
 
-def _distinct(values: tuple[float, ...]) -> tuple[float, ...]:
-    if not values:
-        raise ValueError("must be one or more; got none.")
-    return tuple(dict.fromkeys(values))
-
-
-Amounts = Annotated[
+_Amounts = Annotated[
     tuple[Annotated[float, AfterValidator(_amount)], ...],
     BeforeValidator(several),
-    AfterValidator(_distinct),
+    AfterValidator(distinct),
 ]
-Texts = Annotated[tuple[str, ...], BeforeValidator(several)]
+_Texts = Annotated[tuple[str, ...], BeforeValidator(several)]
 
 
 class TablesSpecification(Specification):
@@ -99,15 +101,15 @@ class TablesSpecification(Specification):
 
     title: str = "Tables"
     folder: str = ""
-    tasks: Texts = ()
+    tasks: _Texts = ()
     label: str = ""
     kind: str = ""
-    anomaly_values: Texts = ()
-    ignore: Texts = ()
+    anomaly_values: _Texts = ()
+    ignore: _Texts = ()
     methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
     variants: Variants = (Variant(name=""),)
     protocols: Annotated[Names, AfterValidator(known("protocol", PROTOCOLS))] = PROTOCOLS
-    labels: Amounts = (0.01,)
+    labels: _Amounts = (0.01,)
     hidden: Shares = (0.05,)
     seeds: Count = 3
     against: str = ""

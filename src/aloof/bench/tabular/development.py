@@ -29,7 +29,10 @@ _PCA_ROWS, _COMPONENTS, _BLOCK, _PIXELS, _NOISE = 10_000, 30, 4, 40, 20
 class DevelopmentTask(ABC):
     """How one task is made."""
 
-    name: str
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """In records and tables."""
 
     @abstractmethod
     def load(self) -> TableTask:
@@ -56,7 +59,7 @@ class Keel(DevelopmentTask):
     seed: int = 0
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """The table's, with the numbers of classes where they were drawn."""
         return (
             f"{self.table}-{self.n_normal}v{self.n_anomalous}" if self.n_normal else self.table
@@ -103,7 +106,7 @@ class ImageRows(DevelopmentTask):
     seed: int
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """Data set, columns and numbers of classes."""
         return f"{self.images}-{self.columns}-{self.n_normal}v{10 - self.n_normal}"
 

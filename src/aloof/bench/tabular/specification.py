@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,7 @@ class TablesSpecification(Specification):
         """What the columns of files mean."""
         return Reading(self.label, self.kind, self.anomaly_values, self.ignore)
 
-    @property
+    @cached_property
     def chosen(self) -> tuple[str, ...]:
         """The names of the tasks, each once."""
         if self.folder:
@@ -142,7 +143,7 @@ class TablesSpecification(Specification):
         asked = self.tasks or ("development",)
         return tuple(dict.fromkeys(n for name in asked for n in GROUPS.get(name, (name,))))
 
-    @property
+    @cached_property
     def systems(self) -> tuple[System, ...]:
         """The rows of its tables, ours first."""
         every = (
@@ -158,7 +159,7 @@ class TablesSpecification(Specification):
         by_label = {system.label: system for system in self.systems}
         return by_label.get(self.against or "dp", self.systems[0])
 
-    @property
+    @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """Every protocol with every amount of labels, and of hidden anomalies."""
         return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -104,17 +104,22 @@ class TablesStudy(Study[Case]):
     reasons: Mapping[Place, str]
     cases: tuple[Case, ...]
 
+    @cached_property
+    def _examples(self) -> dict[System, Any]:
+        """Estimators to look at: there are many cases, and making one takes time."""
+        return {system: self.estimator(system, seed=0) for system in self.spec.systems}
+
     def infeasible(self, case: Case) -> str | None:
         """Return what a table lacks for a case."""
         return self.reasons.get(case.place)
 
-    def estimator(self, case: Case, *, device: str = "auto") -> Any:
-        """Return the unfitted estimator of a case."""
-        if not case.system.ours:
-            options = table_options(case.method)
-            return make_peer(case.method, seed=case.seed, device=device, **options)
-        variant = self.spec.variant(case.system)
-        own = make_ours(case.method, seed=case.seed, device=device, **variant.parameters)
+    def estimator(self, system: System, *, seed: int, device: str = "auto") -> Any:
+        """Return an unfitted estimator of a system."""
+        if not system.ours:
+            options = table_options(system.method)
+            return make_peer(system.method, seed=seed, device=device, **options)
+        variant = self.spec.variant(system)
+        own = make_ours(system.method, seed=seed, device=device, **variant.parameters)
         return own if variant.network is None else variant.network.given_to(own)
 
     def trial(self, case: Case, *, device: str = "auto") -> Trial:
@@ -122,7 +127,8 @@ class TablesStudy(Study[Case]):
         task, split = self.tasks[case.task], self.splits[case.place]
         X, y = training_rows(split, task.X)
         X, X_test = standardise(*filled(np.asarray(X, np.float64), task.X[split.test]))
-        estimator, y_test = self.estimator(case, device=device), task.y[split.test]
+        estimator = self.estimator(case.system, seed=case.seed, device=device)
+        y_test = task.y[split.test]
         if case.system.unfair:
             estimator.peek(X_test, y_test)
         return Trial(estimator, X, y, X_test, y_test)
@@ -140,7 +146,7 @@ class TablesStudy(Study[Case]):
         }
         if case.protocol == "novel":
             facts["labelled_kind"] = labelled_kind(split, task.kinds)
-        return Identity(self.estimator(case), facts, revision(case.method))
+        return Identity(self._examples[case.system], facts, revision(case.method))
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
         """Return stacks of what trains networks, single fits of others; ours first.
@@ -150,7 +156,7 @@ class TablesStudy(Study[Case]):
         small = where.device.type == "cpu"
         together: dict[tuple[Any, ...], list[Case]] = {}
         for case in cases:
-            alone = not stacks(self.estimator(case))
+            alone = not stacks(self._examples[case.system])
             key: tuple[Any, ...] = (case.task, case.variant)
             key += (case.condition,) if small or alone else ()
             if case.method not in METHODS:  # the four share their warm-up
@@ -173,7 +179,7 @@ class TablesStudy(Study[Case]):
                 measure, [self.trial(case, device=str(where.device)) for case in cases]
             )
 
-        here = where.device.type != "cpu" and has_device(self.estimator(first))
+        here = where.device.type != "cpu" and has_device(self._examples[first.system])
         return Group(label, cases, prepare, here)
 
     def manifest(self) -> Mapping[str, Any]:

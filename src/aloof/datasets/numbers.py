@@ -119,6 +119,6 @@ def _indicators(name: str, values: NDArray[np.str_], where: str) -> NDArray[np.f
         raise DatasetError(
             f"The column {name!r} of {where} holds {len(different)} different texts, such as "
             f"{str(different[0])!r}; up to {MOST_TEXTS} become indicators. Write numbers "
-            "instead, or leave the column out."
+            f"instead, or leave the column out (aloof bench tables --ignore {name!r})."
         )
     return np.asarray(texts[:, None] == different, np.float64)

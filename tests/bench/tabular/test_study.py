@@ -163,6 +163,8 @@ def test_a_run_continues_and_its_tables_have_everything(
     assert len(stored(what, out)) == len(records)
     write_tables(what, records, out)
     text = (out / "table.md").read_text()
+    what.draw(records, out)
+    assert (out / "plot.png").read_bytes().startswith(b"\x89PNG")
     for words in ("known, 5 labels", "novel, 5 labels", "hidden 10 %, 5 labels"):
         assert words in text
     assert "Points ahead of dp (short)" in text
@@ -293,3 +295,21 @@ def test_a_case_is_what_identifies_a_record() -> None:
     case = Case("wdbc", "dp", "", "hidden", 5, 0.1, 1)
     assert case == Case("wdbc", "dp", "", "hidden", 5.0, 0.1, 1)
     assert case.condition == Condition("hidden", 5.0, 0.1)
+
+
+def test_many_conditions_have_a_table_for_each_protocol() -> None:
+    options = {"tasks": "wdbc", "methods": ["dp", "knn"], "seeds": 1}
+    spec = specify(TablesSpecification, {**options, "labels": [0.05, 5], "hidden": [0.02, 0.1]})
+    records = [
+        record("wdbc", method, 0, auroc, protocol=c.protocol, labels=c.labels, hidden=c.hidden)
+        for c in spec.conditions
+        for method, auroc in (("dp", 0.5 + c.hidden + c.labels / 100), ("knn", 0.4))
+    ]
+    blocks = summarise(spec, records)
+    overview, *others = make_grids(blocks, {})
+    assert overview.header == ("AUROC / average precision", "known", "novel", "hidden", "rank")
+    # The mean of the conditions of a protocol: hidden has two shares, each with two amounts.
+    assert overview.rows[0] == ("dp", "52.5 / 26.3", "52.5 / 26.3", "58.5 / 29.3", "1.00")
+    assert [grid.title for grid in others if grid.title.startswith("Points")] == [
+        f"Points ahead of dp, {protocol}" for protocol in ("known", "novel", "hidden")
+    ]

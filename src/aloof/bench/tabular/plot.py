@@ -27,13 +27,15 @@ def plot_results(blocks: Sequence[Block]) -> Figure:
         The summary of a study; each condition has a panel, each amount of labels a column.
     """
     spec = blocks[0].spec
-    n_columns = len(spec.labels)
+    n_columns = len(spec.labels) if len(spec.labels) > 1 else min(3, len(blocks))
     n_rows = -(-len(blocks) // n_columns)
     systems = spec.systems
     figure = make_figure(2.2 + 3.2 * n_columns, n_rows * (1.2 + 0.22 * len(systems)))
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     heights = np.arange(len(systems), 0, -1)
-    for number, (axis, block) in enumerate(zip(axes.flat, blocks, strict=True)):
+    for axis in axes.flat[len(blocks) :]:
+        axis.set_axis_off()
+    for number, (axis, block) in enumerate(zip(axes.flat, blocks, strict=False)):
         for height, system in zip(heights, systems, strict=True):
             colour = _OURS if system.ours else _PEER
             for measure, fill in (("auroc", colour), ("average_precision", "white")):

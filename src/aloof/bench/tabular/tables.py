@@ -24,7 +24,7 @@ def make_grids(blocks: Sequence[Block], tasks: Mapping[str, TableTask]) -> list[
     protocols: dict[str, list[Block]] = {}
     for block in blocks:
         protocols.setdefault(block.condition.protocol, []).append(block)
-    grids = [_overview(protocols)] if len(blocks) > 1 else []
+    grids = [_overview(protocols)] if len(blocks) > len(protocols) else []
     parts = [*protocols.values()] if len(blocks) > _MOST_COLUMNS else [blocks]
     for part in parts:
         grids.append(_means(part))

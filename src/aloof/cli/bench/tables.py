@@ -102,7 +102,7 @@ def tables(
     tables_only: TablesOnly = False,
     as_json: Json = False,
 ) -> None:
-    """Compare detectors on tables, as they are needed: three protocols.
+    """Compare detectors on tables with known, novel and hidden anomalies.
 
     **known**: labelled anomalies of all kinds. **novel**: all labelled anomalies are of one
     kind, and the test has only others, which nobody has labelled. **hidden**: anomalies are

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aloof.bench.specification import known
-from aloof.estimators import DETECTORS
+from aloof.estimators import DETECTORS, Detector
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import ExperimentError
 from aloof.suggestion import did_you_mean
@@ -16,14 +16,21 @@ __all__ = [
     "OURS",
     "check_overrides",
     "has_device",
+    "make_ours",
     "make_peer",
     "peers",
     "resolve_methods",
+    "table_options",
     "title_of",
     "unfair_peers",
 ]
 
 OURS = DETECTORS
+
+_ON_TABLES: Mapping[str, Mapping[str, Any]] = {
+    "ssad": {"max_rows": None},
+    "ssad-hybrid": {"detector__max_rows": None},
+}
 
 
 def title_of(method: str) -> str:
@@ -52,6 +59,13 @@ def unfair_peers() -> Mapping[str, Callable[..., Any]]:
     return UNFAIR
 
 
+def make_ours(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Detector:
+    """Return an unfitted detector of this package; parameters as in `make_peer`."""
+    if isinstance(parameters.get("hidden"), list):
+        parameters["hidden"] = tuple(parameters["hidden"])
+    return OURS[method](**{"device": device, "random_state": seed, **parameters})
+
+
 def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Any:
     """Return an unfitted peer.
 
@@ -72,6 +86,19 @@ def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any
     if method in unfair_peers():
         return unfair_peers()[method](random_state=seed, parameters=parameters)
     return plain.set_params(random_state=seed, **parameters)
+
+
+def table_options(method: str) -> dict[str, Any]:
+    """Return what a peer gets on tables beside its defaults.
+
+    SSAD learns from all normal rows; its default is for images.
+
+    Examples
+    --------
+    >>> table_options("ssad-unfair"), table_options("knn")
+    ({'max_rows': None}, {})
+    """
+    return dict(_ON_TABLES.get(method.removesuffix("-unfair"), {}))
 
 
 def has_device(estimator: Any) -> bool:

@@ -110,6 +110,8 @@ def has_device(estimator: Any) -> bool:
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
 
+    What needs weights that no package brings has to be asked for by its own name.
+
     Returns
     -------
     Each method once, in the order asked for.
@@ -119,8 +121,12 @@ def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     >>> resolve_methods(["dp", "ours"])
     ('dp', 'vae', 'mml', 'mml-dp')
     """
-    groups = {"ours": [*OURS], "peers": [*peers()], "all": [*OURS, *peers()]}
-    check = known("method", [*groups["all"], *unfair_peers(), *groups])
+    every = peers()
+    ready = [
+        name for name, make in every.items() if not getattr(make(), "needs_weights", False)
+    ]
+    groups = {"ours": [*OURS], "peers": ready, "all": [*OURS, *ready]}
+    check = known("method", [*OURS, *every, *unfair_peers(), *groups])
     found: dict[str, None] = {}
     for name in names:
         found.update(dict.fromkeys(groups.get(check(name), [name])))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from aloof.estimators import Detector, DualPriorVAE, check_scorer, seed_of
+from aloof.estimators import Committee, Detector, check_scorer, seed_of
 from aloof.exceptions import TableError
 from aloof.labels import Labels, read_labels, with_gaps
 from aloof.metrics import check_both, roc_auc
@@ -40,7 +40,7 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     detector
         What learns: one of aloof's detectors, whose parameters can be searched as
-        ``detector__beta_kl``. None: `aloof.DualPriorVAE`. Its parameter `labels` says who
+        ``detector__beta_kl``. None: `aloof.Committee`. Its parameter `labels` says who
         wrote the labels.
     kinds, drop, text, embedder
         About the columns, as in `aloof.models.table.fit`.
@@ -96,11 +96,11 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from aloof.models.table import fit, to_table
 
-        detector = DualPriorVAE() if self.detector is None else self.detector
+        detector = Committee() if self.detector is None else self.detector
         if not isinstance(detector, Detector):
             raise TableError(
                 "The detector of a TableDetector must be one of aloof's, such as "
-                f"DualPriorVAE(); got {detector!r}."
+                f"Committee(); got {detector!r}."
             )
         table = to_table(X)
         names, label = list(table.column_names), None

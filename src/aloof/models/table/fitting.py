@@ -38,11 +38,15 @@ _PROFILED = 200_000
 _REFUSED = {"standardize": "the table is scaled already"}
 
 
+# How to learn, unless told: from vectors of text alone, trees and neighbours were not tried.
+_METHOD, _METHOD_OF_TEXT = "committee", "dp"
+
+
 def fit(
     frame: Any | str | os.PathLike[str] | Source,
     *,
     label: str | None = None,
-    method: str = "dp",
+    method: str | None = None,
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
@@ -77,7 +81,8 @@ def fit(
         The column of labels: 1, true or yes for anomalies, 0, false or no for normal rows,
         empty for those nobody looked at. None: there is none.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae".
+        "committee" (`Committee`), "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp"
+        (`MaxMinDualPriorVAE`) or "vae". None: the committee, or "dp" for text alone.
     id
         The column that names the rows. It is not learned from, and kept in results.
     drop
@@ -140,7 +145,8 @@ def fit(
         frame = to_table(frame)
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
-    check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
+    named = method or _METHOD
+    check_choices(named, calibration, parameters, refused=_REFUSED, error=TableError)
     chosen = {
         "label": label,
         "method": method,
@@ -205,6 +211,8 @@ def fit(
     remarks = list(encoder.warnings)
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
+    if method is None:
+        method = _METHOD_OF_TEXT if _only_text(encoder) else _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
     detector = DETECTORS[method](

@@ -128,8 +128,8 @@ def _finite(
     members: NDArray[np.float64], parts: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.bool_]:
     """Return which rows have finite scores and contributions."""
-    finite: NDArray[np.bool_] = np.isfinite(members).all(0)
-    for part in parts:
+    finite = np.ones(members.shape[1], dtype=np.bool_)
+    for part in (members.T, *parts):
         finite[~np.isfinite(part).all(1)] = False
     return finite
 

@@ -35,8 +35,10 @@ __all__ = ["ExplainedRows", "Perceptrons"]
 _MANY, _FEW = 512, 32
 _CHUNK_BYTES = 4 * 2**20
 
-# Numbers side by side in a register: products are fast for widths that are multiples of it.
+# Numbers side by side in a register. Products of widths that are multiples of it are fast, and
+# treat all rows alike; others may not.
 _LANES = 16
+_NOWHERE = -1e30  # how near a code is that is not there
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -76,6 +78,12 @@ class _Layer:
     weight: Tensor
     bias: Tensor
     slope: float = 1.0
+
+    @classmethod
+    def of(cls, weight: Tensor, bias: Tensor, slope: float = 1.0) -> _Layer:
+        """Return a layer of steady widths, with weights of zero for what is not there."""
+        wide = _padded(_padded(weight).mT).mT
+        return cls(wide.float().contiguous(), _padded(bias).float(), slope)
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,7 @@ class Perceptrons:
         self._objective, self._penalty = objective, penalty
         n_members, self._n_features = len(encoder[0].bias), encoder[0].weight.shape[1]
         self._latent_dim = decoder[0].weight.shape[1]
+        self._n_latent = self._latent_dim + -self._latent_dim % _LANES
         self._n_codes = 0 if prior is None else prior.mean.shape[1]
         middle = torch.zeros(n_members, self._latent_dim, dtype=torch.float64)
         if prior is not None:
@@ -395,7 +404,7 @@ class Perceptrons:
         if self._n_codes:
             total = math.log(self._n_codes) - _LN2 * (of.nearest + of.weight.log2())
         else:
-            total = 0.5 * (of.nearest - self._latent_dim)
+            total = 0.5 * (of.nearest - self._n_latent)
         total = self._objective.beta_kl * (total - 0.5 * _LN2 * of.volume)
         return total if self._penalty is None else total + self._charges(space)
 
@@ -431,10 +440,10 @@ def _member(
     objective: Objective,
     prior: AggregatePrior | None,
     middle: Tensor,
-    log_var: Tensor | None,
+    variance: Tensor | None,
     k: int,
 ) -> _Member:
-    """Return member `k`, with columns of zeros where a product is faster with them."""
+    """Return member `k`; `variance` is the logarithm of the likelihood's, or None."""
     latent_dim = decoder[0].weight.shape[1]
     inside = [(layer.weight[k], layer.bias[k], layer.slope) for layer in encoder]
     outside = [(layer.weight[k], layer.bias[k], layer.slope) for layer in decoder]
@@ -444,34 +453,36 @@ def _member(
     origin = torch.sigmoid(z) if objective.likelihood == "bernoulli" else z
 
     weight, bias, slope = inside[-1]
+    mean, log_var = slice(latent_dim), slice(latent_dim, None)
     inside[-1] = (
-        torch.cat([weight[:, latent_dim:] / _LN2, weight[:, :latent_dim]], 1),
-        torch.cat([bias[latent_dim:] / _LN2, bias[:latent_dim] - middle[k]]),
+        torch.cat([_padded(weight[:, log_var] / _LN2), _padded(weight[:, mean])], 1),
+        torch.cat([_padded(bias[log_var] / _LN2), _padded(bias[mean] - middle[k])]),
         slope,
     )
     weight, bias, slope = outside[0]
     outside[0] = (weight, bias + middle[k] @ weight, slope)
-
-    codes = precision = None
-    if prior is not None:
-        mean, spread = prior.mean[k] - middle[k], (-prior.log_var[k]).exp()
-        constant = -0.5 * (mean.square() * spread + prior.log_var[k] - 1.0).sum(-1)
-        scaled = torch.cat([-0.5 * spread, mean * spread], 1).mT / _LN2
-        codes = _Layer(scaled.float().contiguous(), (constant / _LN2).float())
-    if log_var is not None:
-        precision = _padded((-log_var[k].double()).exp()).float()
-    first, last = inside[0], outside[-1]
-    inside[0] = (_padded(first[0].mT).mT, *first[1:])
-    outside[-1] = (_padded(last[0]), _padded(last[1]), last[2])
-    return _Member(_layers(inside), _layers(outside), codes, origin.float(), precision)
+    return _Member(
+        [_Layer.of(*part) for part in inside],
+        [_Layer.of(*part) for part in outside],
+        None if prior is None else _codes(prior, middle, k),
+        origin.float(),
+        None if variance is None else _padded((-variance[k].double()).exp()).float(),
+    )
 
 
-def _layers(parts: Sequence[tuple[Tensor, Tensor, float]]) -> list[_Layer]:
-    return [_Layer(w.float().contiguous(), b.float().contiguous(), s) for w, b, s in parts]
+def _codes(prior: AggregatePrior, middle: Tensor, k: int) -> _Layer:
+    """Return `_Member.codes` of member `k`."""
+    mean, log_var = prior.mean[k] - middle[k], prior.log_var[k]
+    spread = (-log_var).exp()
+    weight = torch.cat([_padded(-0.5 * spread), _padded(mean * spread)], 1).mT
+    constant = -0.5 * (mean.square() * spread + log_var - 1.0).sum(-1)
+    layer = _Layer.of(weight / _LN2, constant / _LN2)
+    layer.bias[len(constant) :] = _NOWHERE
+    return layer
 
 
 def _padded(values: Tensor) -> Tensor:
-    """Add zeros to the last axis, up to the next length that is fast."""
+    """Add zeros to the last axis, up to the next multiple of the lanes."""
     return torch.nn.functional.pad(values, (0, -values.shape[-1] % _LANES))
 
 

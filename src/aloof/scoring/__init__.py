@@ -8,18 +8,21 @@ from aloof.scoring.aggregate_prior import AggregatePrior
 from aloof.scoring.attribution import Explanation, decoded, explain, reconstruct
 from aloof.scoring.chunks import RowReader, in_chunks, over_rows
 from aloof.scoring.direction_penalty import DirectionPenalty
+from aloof.scoring.distilling import Distilled, distil
 from aloof.scoring.perceptrons import Perceptrons
 from aloof.scoring.scorer import Scorer, ScoreTerms
 
 __all__ = [
     "AggregatePrior",
     "DirectionPenalty",
+    "Distilled",
     "Explanation",
     "Perceptrons",
     "RowReader",
     "ScoreTerms",
     "Scorer",
     "decoded",
+    "distil",
     "explain",
     "in_chunks",
     "over_rows",

@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -42,6 +43,12 @@ class AggregatePrior:
     def to(self, device: torch.device, dtype: torch.dtype) -> AggregatePrior:
         """Return them where and as codes are computed."""
         return AggregatePrior(self.mean.to(device, dtype), self.log_var.to(device, dtype))
+
+    def select(self, members: Sequence[int] | slice) -> AggregatePrior:
+        """Return those of some members, with tensors of their own and without gradient."""
+        return AggregatePrior(
+            self.mean.detach()[members].clone(), self.log_var.detach()[members].clone()
+        )
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         """Return the bound on the divergence of codes from the mixture, ``(members, rows)``."""

@@ -65,17 +65,11 @@ def main() -> None:
         place = {"dataset": case.dataset, "method": case.method, "seed": case.seed}
         runs.append({**place, **found})
         print(json.dumps(runs[-1]), flush=True)
-    names = [name for name in runs[0] if name.endswith("_difference")]
-    values = {name: [run[name] for run in runs] for name in names}
-    summary = {
-        "mean": {name: float(np.mean(v)) for name, v in values.items()},
-        "worst": {name: min(v) for name, v in values.items()},
-        "largest": {name: max(map(abs, v)) for name, v in values.items()},
-    }
-    print(json.dumps(summary, indent=2))
+    for name in (name for name in runs[0] if name.endswith("_difference")):
+        values = [run[name] for run in runs]
+        print(f"{name}: mean {np.mean(values):+.2f}, from {min(values):+.2f}")
     if options.out is not None:
-        found = {**provenance(), "runs": runs, **summary}
-        options.out.write_text(json.dumps(found, indent=2) + "\n")
+        options.out.write_text(json.dumps({**provenance(), "runs": runs}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

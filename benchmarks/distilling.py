@@ -58,7 +58,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--out", type=Path, help="also write the figures as JSON")
     options = parser.parse_args()
-    study = make_odds(OddsSpecification(methods=options.methods, seeds=options.splits))
+    study = make_odds(
+        OddsSpecification(methods=options.methods.split(","), seeds=options.splits)
+    )
     runs = []
     for case in study.cases:
         found = compared(study.trial(case, device="cpu"))

@@ -113,7 +113,7 @@ def main() -> None:
             place = {"detector": name, "threads": threads, "rows": n}
             runs.append({**place, **speed, "mb_above_input": memory})
             print(
-                f"{threads:>8}{name:>26}{n / seconds:>12,.0f}{n / used:>12,.0f}{memory:>16.0f}",
+                f"{threads:>8}{name:>26}{n / seconds:>12,.0f}{n / used:>12,.0f}{memory:>12.0f}",
                 flush=True,
             )
     if options.out is not None:

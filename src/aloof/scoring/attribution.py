@@ -99,6 +99,8 @@ def explain(scorer: Scorer, rows: RowReader, n_rows: int) -> Explanation:
     reconstruction, latent, expected = parts
     score = -mean_score(members)
     _close(score, reconstruction, latent)
+    if scorer.perceptrons is None:
+        _round(reconstruction, latent)
     return Explanation(reconstruction, latent, score, expected)
 
 
@@ -128,9 +130,10 @@ def _finite(
     members: NDArray[np.float64], parts: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.bool_]:
     """Return which rows have finite scores and contributions."""
-    finite = np.ones(members.shape[1], dtype=np.bool_)
-    for part in (members.T, *parts):
-        finite[~np.isfinite(part).all(1)] = False
+    total = members.sum(0)  # of what is not finite, there is no finite sum
+    for part in parts:
+        total += part.sum(1)
+    finite: NDArray[np.bool_] = np.isfinite(total)
     return finite
 
 
@@ -226,9 +229,15 @@ def _close(
     reconstruction: NDArray[np.float64],
     latent: NDArray[np.float64],
 ) -> None:
-    """Round contributions, and give what rounding the score took or gave to all of them."""
+    """Give what rounding the score took or gave to all contributions."""
     flat, other = (part.reshape(len(score), -1) for part in (reconstruction, latent))
     flat += ((score - flat.sum(1) - other.sum(1)) / flat.shape[1])[:, None]
+
+
+def _round(reconstruction: NDArray[np.float64], latent: NDArray[np.float64]) -> None:
+    """Leave no trace in contributions of where a row was."""
+    n_rows = len(reconstruction)
+    flat, other = (part.reshape(n_rows, -1) for part in (reconstruction, latent))
     largest = np.maximum(np.abs(flat), np.abs(other)).max(1, keepdims=True)
     grain = _GRAIN * 2.0 ** np.ceil(np.log2(np.maximum(largest, np.finfo(np.float64).tiny)))
     for part in (flat, other):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ _CHUNK_BYTES = 4 * 2**20
 # treat all rows alike; others may not.
 _LANES = 16
 _NOWHERE = -1e30  # how near a code is that is not there
+_TINY = 1e-37  # what is not divided by
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -101,7 +103,7 @@ class _Member:
         Of the prior: from ``[variance + mean ** 2, mean]`` of a code to minus its divergence
         from each, in bits, up to what is the same for all; None: the prior is N(0, I).
     origin
-        What the middle of N(0, I) is decoded to, ``(n_features,)``.
+        What the middle of N(0, I) is decoded to, ``(columns,)``.
     precision
         Of each feature, where it is learned, and else None.
     """
@@ -165,6 +167,11 @@ class _Space:
         self.near = torch.empty(size, n_codes)
         self.sums = torch.zeros(5, len(members), size)
         self.of = [_Sums(*part) for part in self.sums.unbind(1)]
+
+    @cached_property
+    def slopes(self) -> list[Tensor]:
+        """For gradients of codes, and from the last layer of the encoder to the first."""
+        return [torch.empty_like(part) for part in (*self.encoder[::-1], self.x)]
 
 
 class Perceptrons:
@@ -249,7 +256,8 @@ class Perceptrons:
         def work(chunk: slice, space: _Space) -> None:
             for member, sums in zip(self._members, space.of, strict=True):
                 self._forward(member, space, sums)
-            scores[:, chunk] = self._scores(space)[:, : chunk.stop - chunk.start]
+            found = self._scores(space, self._divergences(space))
+            scores[:, chunk] = found[:, : chunk.stop - chunk.start]
 
         self._over_chunks(work, rows, n_rows)
         return scores
@@ -267,19 +275,21 @@ class Perceptrons:
 
         def work(chunk: slice, space: _Space) -> None:
             n = chunk.stop - chunk.start
-            sums = torch.zeros(3, space.size, self._n_features, dtype=torch.float64)
+            sums = torch.zeros(3, *space.x.shape)
             errors, latent, expected = sums
             shares = []
             for k, member in enumerate(self._members):
                 shares.append(self._explained(member, space, k, errors, expected))
-            for share, divergence in zip(shares, self._divergences(space), strict=True):
+            divergences = self._divergences(space)
+            for share, divergence in zip(shares, divergences.float(), strict=True):
                 latent.addcmul_(share, divergence.unsqueeze(-1))
-            errors.mul_(self._unit).add_(self._surprise.sum(0))
-            scores[:, chunk] = self._scores(space)[:, :n]
+            errors.mul_(self._unit)
+            scores[:, chunk] = self._scores(space, divergences)[:, :n]
             for array, total in zip(arrays, sums / len(self._members), strict=True):
-                array[chunk] = total[:n]
+                array[chunk] = total[:n, : self._n_features]
 
         self._over_chunks(work, rows, n_rows)
+        arrays[0] += self._surprise.mean(0).numpy()
         return ExplainedRows(scores, *arrays)
 
     def _over_chunks(
@@ -335,20 +345,25 @@ class Perceptrons:
         What was expected of each, and how far it was from that, is added to what others found.
         """
         _through(member.encoder, space.x, space.encoder)
-        free = space.log_var.abs() <= _LIMIT
-        space.log_var.clamp_(-_LIMIT, _LIMIT)
-        variance = space.log_var.exp2()
+        variance, held = space.log_var.exp2(), None
+        if max(map(abs, map(float, torch.aminmax(space.log_var)))) > _LIMIT:
+            held = space.log_var.abs() > _LIMIT
+            space.log_var.clamp_(-_LIMIT, _LIMIT)
+            torch.exp2(space.log_var, out=variance)
         output = _through(member.decoder, space.mean, space.decoder)
-        found = output[:, : self._n_features]
-        expected += found.sigmoid() if self._objective.likelihood == "bernoulli" else found
+        expected += output.sigmoid() if self._objective.likelihood == "bernoulli" else output
         found = self._errors(member, space.x, output)
-        errors += found[:, : self._n_features]
+        errors[:, : found.shape[1]] += found
         torch.sum(found, -1, out=space.of[k].error)
         self._compare(member, space, space.of[k])
-        slope = self._slope(member, space, k, variance, free)
-        push = slope.mul_(space.x[:, : self._n_features] - member.origin).clamp_(min=0.0)
+        push = self._slope(member, space, k, variance, held)
+        push = push.mul(space.x - member.origin).clamp_(min=0.0)
         total = push.sum(-1, keepdim=True)
-        return torch.where(total > 0.0, push / total, 1.0 / self._n_features)
+        push /= total.clamp(min=_TINY)
+        nobody = total[:, 0] <= 0.0
+        if bool(nobody.any()):
+            push[nobody] = 1.0 / self._n_features
+        return push
 
     def _compare(self, member: _Member, space: _Space, sums: _Sums) -> None:
         """Compare one member's codes with those of the prior."""
@@ -364,27 +379,37 @@ class Perceptrons:
         torch.sum(near, -1, out=sums.weight)
 
     def _slope(
-        self, member: _Member, space: _Space, k: int, variance: Tensor, free: Tensor
+        self, member: _Member, space: _Space, k: int, variance: Tensor, held: Tensor | None
     ) -> Tensor:
-        """Return the gradient of one member's divergence, ``(size, n_features)``."""
-        beta = self._objective.beta_kl
+        """Return the gradient of one member's divergence, ``(size, columns)``.
+
+        `variance` is that of codes, `held` says where it is at a limit; None: nowhere.
+        """
+        beta, slope = self._objective.beta_kl, space.slopes[0]
+        of_log_var, of_mean = slope.chunk(2, 1)
         if member.codes is None:
-            of_mean, of_log_var = space.mean * beta, variance.sub(1.0).mul_(0.5 * beta)
+            torch.mul(space.mean, beta, out=of_mean)
+            torch.sub(variance, 1.0, out=of_log_var).mul_(0.5 * beta)
         else:
-            pull = space.near @ member.codes.weight.mT
-            pull.mul_(-beta * _LN2 / space.of[k].weight.unsqueeze(-1))
-            of_variance, of_mean = pull.chunk(2, 1)
-            of_mean = of_mean.addcmul(space.mean, of_variance, value=2.0)
-            of_log_var = of_variance.mul(variance).sub_(0.5 * beta)
+            torch.mm(space.near, member.codes.weight.mT, out=slope)
+            slope.mul_(-beta * _LN2 / space.of[k].weight.unsqueeze(-1))
+            of_mean.addcmul_(space.mean, of_log_var, value=2.0)
+            of_log_var.mul_(variance).sub_(0.5 * beta)
+        of_log_var.mul_(_LN2)
+        if held is not None:
+            of_log_var.masked_fill_(held, 0.0)
         if self._penalty is not None:
             step = float(self._penalty.cost[k]) / math.sqrt(self._latent_dim)
-            of_mean += torch.where(self._charges(space)[k] > 0.0, step, 0.0).unsqueeze(-1)
-        slope = torch.cat([of_log_var.mul_(_LN2).mul_(free), of_mean], 1)
-        for layer, out in zip(reversed(member.encoder), reversed(space.encoder), strict=True):
+            charged = self._charges(space, slice(k, k + 1))[0] > 0.0
+            of_mean += charged.float().mul_(step).unsqueeze(-1)
+        layers = zip(member.encoder[::-1], space.encoder[::-1], space.slopes[1:], strict=True)
+        for layer, activation, out in layers:
             if layer.slope != 1.0:
-                slope = torch.ops.aten.leaky_relu_backward(slope, out, layer.slope, True)
-            slope = slope @ layer.weight.mT
-        return slope[:, : self._n_features]
+                torch.ops.aten.leaky_relu_backward.grad_input(
+                    slope, activation, layer.slope, True, grad_input=slope
+                )
+            slope = torch.mm(slope, layer.weight.mT, out=out)
+        return slope
 
     def _errors(self, member: _Member, x: Tensor, output: Tensor) -> Tensor:
         """Return what each feature adds to a reconstruction error, in place of the output."""
@@ -394,9 +419,9 @@ class Perceptrons:
         error = output.sub_(x).square_()
         return error if member.precision is None else error.mul_(member.precision)
 
-    def _scores(self, space: _Space) -> Tensor:
+    def _scores(self, space: _Space, divergences: Tensor) -> Tensor:
         error = space.sums[0].double() * self._unit + self._surprise.sum(1, keepdim=True)
-        return -(error + self._divergences(space))
+        return -(error + divergences)
 
     def _divergences(self, space: _Space) -> Tensor:
         """Return what codes are charged for where they lie, ``(members, size)``."""
@@ -406,13 +431,13 @@ class Perceptrons:
         else:
             total = 0.5 * (of.nearest - self._n_latent)
         total = self._objective.beta_kl * (total - 0.5 * _LN2 * of.volume)
-        return total if self._penalty is None else total + self._charges(space)
+        return total if self._penalty is None else total + self._charges(space, slice(None))
 
-    def _charges(self, space: _Space) -> Tensor:
+    def _charges(self, space: _Space, members: slice) -> Tensor:
         """Return what codes are charged for lying towards labelled anomalies."""
         assert self._penalty is not None
-        along = (space.sums[2].double() + self._middle) / math.sqrt(self._latent_dim)
-        return self._penalty.charge_along(along)
+        along = space.sums[2, members].double() + self._middle[members]
+        return self._penalty.select(members).charge_along(along / math.sqrt(self._latent_dim))
 
     def _are_steady(self) -> bool:
         """Whether a row has the same score in any place, and in chunks of any size."""
@@ -465,7 +490,7 @@ def _member(
         [_Layer.of(*part) for part in inside],
         [_Layer.of(*part) for part in outside],
         None if prior is None else _codes(prior, middle, k),
-        origin.float(),
+        _padded(origin).float(),
         None if variance is None else _padded((-variance[k].double()).exp()).float(),
     )
 

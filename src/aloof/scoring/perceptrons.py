@@ -33,7 +33,7 @@ __all__ = ["ExplainedRows", "Perceptrons"]
 
 # Rows of a chunk: of many rows, and of a few. What a member makes of the larger one fits into
 # a core's cache.
-_MANY, _FEW = 512, 32
+_MANY, _FEW = 1024, 32
 _CHUNK_BYTES = 4 * 2**20
 
 # Numbers side by side in a register. Products of widths that are multiples of it are fast, and

@@ -173,6 +173,26 @@ class _Space:
         """For gradients of codes, and from the last layer of the encoder to the first."""
         return [torch.empty_like(part) for part in (*self.encoder[::-1], self.x)]
 
+    @cached_property
+    def variance(self) -> Tensor:
+        """For variances of codes."""
+        return torch.empty(self.log_var.shape)
+
+    @cached_property
+    def step(self) -> Tensor:
+        """For the way from the most normal row to each row."""
+        return torch.empty_like(self.x)
+
+    @cached_property
+    def shares(self) -> Tensor:
+        """For the features' shares of each member's divergence."""
+        return self.x.new_empty(len(self.of), *self.x.shape)
+
+    @cached_property
+    def totals(self) -> Tensor:
+        """For what is summed over members: errors, parts of divergences, expectations."""
+        return self.x.new_empty(3, *self.x.shape)
+
 
 class Perceptrons:
     """Scores of members that are perceptrons.
@@ -275,17 +295,16 @@ class Perceptrons:
 
         def work(chunk: slice, space: _Space) -> None:
             n = chunk.stop - chunk.start
-            sums = torch.zeros(3, *space.x.shape)
-            errors, latent, expected = sums
-            shares = []
+            errors, latent, _ = space.totals.zero_()
             for k, member in enumerate(self._members):
-                shares.append(self._explained(member, space, k, errors, expected))
+                self._explained(member, space, k)
             divergences = self._divergences(space)
-            for share, divergence in zip(shares, divergences.float(), strict=True):
+            for share, divergence in zip(space.shares, divergences.float(), strict=True):
                 latent.addcmul_(share, divergence.unsqueeze(-1))
             errors.mul_(self._unit)
             scores[:, chunk] = self._scores(space, divergences)[:, :n]
-            for array, total in zip(arrays, sums / len(self._members), strict=True):
+            space.totals.div_(len(self._members))
+            for array, total in zip(arrays, space.totals, strict=True):
                 array[chunk] = total[:n, : self._n_features]
 
         self._over_chunks(work, rows, n_rows)
@@ -337,33 +356,31 @@ class Perceptrons:
         torch.sum(self._errors(member, space.x, output), -1, out=sums.error)
         self._compare(member, space, sums)
 
-    def _explained(
-        self, member: _Member, space: _Space, k: int, errors: Tensor, expected: Tensor
-    ) -> Tensor:
-        """Do the same, and return each feature's share of the divergence.
+    def _explained(self, member: _Member, space: _Space, k: int) -> None:
+        """Do the same, and find each feature's share of the divergence.
 
         What was expected of each, and how far it was from that, is added to what others found.
         """
         _through(member.encoder, space.x, space.encoder)
-        variance, held = space.log_var.exp2(), None
-        if max(map(abs, map(float, torch.aminmax(space.log_var)))) > _LIMIT:
+        held = None
+        least, most = torch.aminmax(torch.exp2(space.log_var, out=space.variance))
+        if not 2.0**-_LIMIT < float(least) <= float(most) < 2.0**_LIMIT:
             held = space.log_var.abs() > _LIMIT
             space.log_var.clamp_(-_LIMIT, _LIMIT)
-            torch.exp2(space.log_var, out=variance)
+            torch.exp2(space.log_var, out=space.variance)
         output = _through(member.decoder, space.mean, space.decoder)
+        errors, _, expected = space.totals
         expected += output.sigmoid() if self._objective.likelihood == "bernoulli" else output
         found = self._errors(member, space.x, output)
         errors[:, : found.shape[1]] += found
         torch.sum(found, -1, out=space.of[k].error)
         self._compare(member, space, space.of[k])
-        push = self._slope(member, space, k, variance, held)
-        push = push.mul(space.x - member.origin).clamp_(min=0.0)
-        total = push.sum(-1, keepdim=True)
-        push /= total.clamp(min=_TINY)
-        nobody = total[:, 0] <= 0.0
-        if bool(nobody.any()):
-            push[nobody] = 1.0 / self._n_features
-        return push
+        torch.sub(space.x, member.origin, out=space.step)
+        share = torch.mul(self._slope(member, space, k, held), space.step, out=space.shares[k])
+        total = share.clamp_(min=0.0).sum(-1, keepdim=True)
+        share /= total.clamp(min=_TINY)
+        if float(total.min()) <= 0.0:
+            share[total[:, 0] <= 0.0] = 1.0 / self._n_features
 
     def _compare(self, member: _Member, space: _Space, sums: _Sums) -> None:
         """Compare one member's codes with those of the prior."""
@@ -378,30 +395,29 @@ class Perceptrons:
         near.sub_(sums.nearest.unsqueeze(-1)).clamp_(min=_LEAST).exp2_()
         torch.sum(near, -1, out=sums.weight)
 
-    def _slope(
-        self, member: _Member, space: _Space, k: int, variance: Tensor, held: Tensor | None
-    ) -> Tensor:
+    def _slope(self, member: _Member, space: _Space, k: int, held: Tensor | None) -> Tensor:
         """Return the gradient of one member's divergence, ``(size, columns)``.
 
-        `variance` is that of codes, `held` says where it is at a limit; None: nowhere.
+        `held` says where the variance of a code is at a limit; None: nowhere.
         """
         beta, slope = self._objective.beta_kl, space.slopes[0]
         of_log_var, of_mean = slope.chunk(2, 1)
         if member.codes is None:
             torch.mul(space.mean, beta, out=of_mean)
-            torch.sub(variance, 1.0, out=of_log_var).mul_(0.5 * beta)
+            torch.sub(space.variance, 1.0, out=of_log_var).mul_(0.5 * beta)
         else:
             torch.mm(space.near, member.codes.weight.mT, out=slope)
             slope.mul_(-beta * _LN2 / space.of[k].weight.unsqueeze(-1))
             of_mean.addcmul_(space.mean, of_log_var, value=2.0)
-            of_log_var.mul_(variance).sub_(0.5 * beta)
+            of_log_var.mul_(space.variance).sub_(0.5 * beta)
         of_log_var.mul_(_LN2)
         if held is not None:
             of_log_var.masked_fill_(held, 0.0)
         if self._penalty is not None:
-            step = float(self._penalty.cost[k]) / math.sqrt(self._latent_dim)
-            charged = self._charges(space, slice(k, k + 1))[0] > 0.0
-            of_mean += charged.float().mul_(step).unsqueeze(-1)
+            root = math.sqrt(self._latent_dim)
+            center, cost = float(self._penalty.center[k]), float(self._penalty.cost[k])
+            beyond = (space.of[k].along - (center * root - float(self._middle[k]))) * cost > 0.0
+            of_mean += beyond.float().mul_(cost / root).unsqueeze(-1)
         layers = zip(member.encoder[::-1], space.encoder[::-1], space.slopes[1:], strict=True)
         for layer, activation, out in layers:
             if layer.slope != 1.0:
@@ -431,13 +447,10 @@ class Perceptrons:
         else:
             total = 0.5 * (of.nearest - self._n_latent)
         total = self._objective.beta_kl * (total - 0.5 * _LN2 * of.volume)
-        return total if self._penalty is None else total + self._charges(space, slice(None))
-
-    def _charges(self, space: _Space, members: slice) -> Tensor:
-        """Return what codes are charged for lying towards labelled anomalies."""
-        assert self._penalty is not None
-        along = space.sums[2, members].double() + self._middle[members]
-        return self._penalty.select(members).charge_along(along / math.sqrt(self._latent_dim))
+        if self._penalty is None:
+            return total
+        along = (of.along + self._middle) / math.sqrt(self._latent_dim)
+        return total + self._penalty.charge_along(along)
 
     def _are_steady(self) -> bool:
         """Whether a row has the same score in any place, and in chunks of any size."""

@@ -12,7 +12,7 @@ import torch
 
 from aloof import VAE, DualPriorVAE, MaxMinVAE
 from aloof.networks import MLPDecoder, MLPEncoder
-from aloof.scoring import Perceptrons, attribution, perceptrons
+from aloof.scoring import Perceptrons, attribution, errors, feature_errors, perceptrons
 
 
 def rows(n: int, d: int = 7, seed: int = 0) -> np.ndarray:
@@ -86,19 +86,30 @@ def test_contributions_are_those_of_float64(detector: Any) -> None:
         assert near.mean() > 0.999
 
 
+def test_errors_of_features_are_those_of_float64(detector: Any) -> None:
+    scorer, X = detector._scorer, seen(detector, 600)
+    reader = detector._reader(X)
+    wide = errors._wide_errors(scorer, reader, len(X))
+    found, scores = feature_errors(scorer, reader, len(X))
+    np.testing.assert_allclose(found, wide[0], rtol=1e-4, atol=1e-5)
+    assert np.array_equal(scores, -scorer.score(reader, len(X)))
+    part, _ = feature_errors(scorer, detector._reader(X[:37]), 37)
+    assert np.array_equal(part, found[:37])
+
+
 def test_bits_do_not_depend_on_company(detector: Any, restored_threads: None) -> None:
-    X = seen(detector, 1200)
+    X = seen(detector, 2100)
     torch.set_num_threads(1)
     whole = detector.anomaly_score(X)
     why = detector.explain(X).contributions
     order = np.random.default_rng(0).permutation(len(X))
-    parts = [slice(0, n) for n in (1, 2, 31, 32, 33, 128, 129, 511, 512, 513, 1025)]
+    parts = [slice(0, n) for n in (1, 2, 31, 32, 33, 256, 257, 511, 1023, 1024, 1025)]
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        for part in (order, slice(700, 701), slice(100, 1190), *parts):
+        for part in (order, slice(700, 701), slice(100, 2090), *parts):
             assert np.array_equal(detector.anomaly_score(X[part]), whole[part])
         assert torch.get_num_threads() == threads
-        for part in (order, slice(0, 1), slice(37, 90), slice(0, 600)):
+        for part in (order, slice(0, 1), slice(37, 90), slice(0, 1300)):
             assert np.array_equal(detector.explain(X[part]).contributions, why[part])
 
 

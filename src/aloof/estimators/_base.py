@@ -325,6 +325,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
+        if type(self)._score_samples is not Detector._score_samples:
+            raise ValueError(
+                f"A {type(self).__name__} scores rows by more than its networks and cannot be "
+                "distilled. Fit a DualPriorVAE, and distil that."
+            )
         if X.ndim != 2:
             raise ValueError("Only detectors of rows of numbers can be distilled.")
         if not 1 <= n_members <= len(self.member_seeds_):
@@ -350,7 +355,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         other.member_seeds_ = [self.member_seeds_[k] for k in found.members]
         other._take_members(found.result)
         other._aggregate_prior, other._direction_penalty = found.prior, found.penalty
-        other._take_scores(X, normal_rows(labels))
+        other._scorer = other._make_scorer()
+        other._take_scores(-other._score_samples(X), normal_rows(labels))
         return other
 
     def plot_history(self) -> Figure:
@@ -460,34 +466,24 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
         """Take the trained members, and set the threshold with them."""
-<<<<<<< HEAD
-        self._take_members(result)
+        self._take_members(results[0] if len(results) == 1 else FitResult.joined(results))
         self._direction_penalty: DirectionPenalty | None = None
         self._aggregate_prior: AggregatePrior | None = None
         self._scorer = self._make_scorer()
         self._compare(task)
-        self._take_scores(task.X, task.normal)
+        self._take_scores(self._training_scores(task), task.normal)
         return self
 
     def _take_members(self, result: FitResult) -> None:
-=======
-        result = results[0] if len(results) == 1 else FitResult.joined(results)
->>>>>>> main
         self.history_ = result.history
         self.best_epoch_ = result.best_epoch
         self.n_iter_ = len(result.history["loss"])
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
 
-    def _take_scores(self, X: NDArray[Any], normal: NDArray[np.int64]) -> None:
-        """Score the training rows, and set the threshold by the normal ones."""
-        self._scorer = self._make_scorer()
-<<<<<<< HEAD
-        self.training_scores_ = -self._score_samples(X)
-=======
-        self._compare(task)
-        self.training_scores_ = self._training_scores(task)
->>>>>>> main
+    def _take_scores(self, scores: NDArray[np.float64], normal: NDArray[np.int64]) -> None:
+        """Take anomaly scores of the training rows, and set the threshold by normal ones."""
+        self.training_scores_ = scores
         self.calibration_scores_ = None
         self._probability = None
         self._normal = normal
@@ -519,21 +515,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _compare(self, task: Prepared) -> None:
         """Learn from normal training rows what the codes of others are compared with."""
-<<<<<<< HEAD
-        rows = task.rows.numpy()
-        if self._knows_direction(task.problem):
-            some = rows[_spread_over(task.normal, _ENOUGH_ROWS)]
-            self._direction_penalty = self._scorer.measure_direction(
-                lambda chunk: as_numbers(some[chunk]), len(some)
-            )
-        # Rows of which a part make up the prior still say what scores other rows will have.
-        n_codes = min(self.aggregate_prior, len(task.normal) // 4)
-        if n_codes >= _FEWEST_CODES:
-            known = rows[_spread_over(task.normal, n_codes)]
-            self._aggregate_prior = self._scorer.measure_prior(
-                lambda chunk: as_numbers(known[chunk]), len(known)
-            )
-=======
         problems, rows = task.problems, task.rows.numpy()
         scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
         priors, penalties = [], []
@@ -553,7 +534,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
         self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
         self._scorer = self._make_scorer()
->>>>>>> main
 
     def _remember_parameters(self) -> None:
         """Keep what the members were trained with: `set_params` may change the rest."""

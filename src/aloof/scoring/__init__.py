@@ -8,12 +8,9 @@ from aloof.scoring.aggregate_prior import AggregatePrior
 from aloof.scoring.attribution import Explanation, decoded, explain, reconstruct
 from aloof.scoring.chunks import RowReader, in_chunks, over_rows
 from aloof.scoring.direction_penalty import DirectionPenalty
-<<<<<<< HEAD
 from aloof.scoring.distilling import Distilled, distil
-from aloof.scoring.perceptrons import Perceptrons
-=======
 from aloof.scoring.errors import feature_errors
->>>>>>> main
+from aloof.scoring.perceptrons import Perceptrons
 from aloof.scoring.scorer import Scorer, ScoreTerms
 
 __all__ = [

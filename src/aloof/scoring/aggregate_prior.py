@@ -48,19 +48,13 @@ class AggregatePrior:
             torch.cat([part.log_var for part in parts]),
         )
 
-    def select(self, members: slice) -> AggregatePrior:
+    def select(self, members: Sequence[int] | slice) -> AggregatePrior:
         """Return the prior of some members."""
         return AggregatePrior(self.mean[members], self.log_var[members])
 
     def to(self, device: torch.device, dtype: torch.dtype) -> AggregatePrior:
         """Return them where and as codes are computed."""
         return AggregatePrior(self.mean.to(device, dtype), self.log_var.to(device, dtype))
-
-    def select(self, members: Sequence[int] | slice) -> AggregatePrior:
-        """Return those of some members, with tensors of their own and without gradient."""
-        return AggregatePrior(
-            self.mean.detach()[members].clone(), self.log_var.detach()[members].clone()
-        )
 
     def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
         """Return the bound on the divergence of codes from the mixture, ``(members, rows)``."""

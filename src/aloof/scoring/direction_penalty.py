@@ -54,11 +54,6 @@ class DirectionPenalty:
         cost = torch.where(spread > 1e-12, cost, torch.zeros_like(cost))
         return cls(along.mean(1, keepdim=True), cost if alpha > 0 else -cost)
 
-<<<<<<< HEAD
-    def select(self, members: Sequence[int] | slice) -> DirectionPenalty:
-        """Return that of some members, with tensors of its own."""
-        return DirectionPenalty(self.center[members].clone(), self.cost[members].clone())
-=======
     @classmethod
     def joined(cls, parts: Sequence[DirectionPenalty]) -> DirectionPenalty:
         """Return one penalty for the members of several."""
@@ -66,10 +61,9 @@ class DirectionPenalty:
             torch.cat([part.center for part in parts]), torch.cat([part.cost for part in parts])
         )
 
-    def select(self, members: slice) -> DirectionPenalty:
+    def select(self, members: Sequence[int] | slice) -> DirectionPenalty:
         """Return the penalty of some members."""
         return DirectionPenalty(self.center[members], self.cost[members])
->>>>>>> main
 
     def charge(self, mean: Tensor) -> Tensor:
         """Return what each code is charged, ``(members, rows)``."""

@@ -230,8 +230,10 @@ class _Imitation(Learner):
 
     def select(self, members: slice) -> tuple[Ensemble, AggregatePrior | None]:
         """Return some members, and what their codes are compared with."""
-        prior = self._prior()
-        own = None if prior is None else prior.select(members)
+        if (prior := self._prior()) is None:
+            return self._ensemble.select(members), None
+        own = prior.select(members)
+        own = AggregatePrior(own.mean.detach().clone(), own.log_var.detach().clone())
         return self._ensemble.select(members), own
 
     def _prior(self) -> AggregatePrior | None:

@@ -282,6 +282,30 @@ class Perceptrons:
         self._over_chunks(work, rows, n_rows)
         return scores
 
+    def feature_errors(
+        self, rows: RowReader, n_rows: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the members' mean absolute error in each feature, and each one's scores.
+
+        Parameters
+        ----------
+        rows, n_rows
+            As in `score`.
+        """
+        scores = np.empty((len(self._members), n_rows))
+        errors = np.empty((n_rows, self._n_features))
+
+        def work(chunk: slice, space: _Space) -> None:
+            n = chunk.stop - chunk.start
+            wrong = torch.zeros_like(space.x)
+            for member, sums in zip(self._members, space.of, strict=True):
+                self._forward(member, space, sums, wrong)
+            scores[:, chunk] = self._scores(space, self._divergences(space))[:, :n]
+            errors[chunk] = (wrong / len(self._members))[:n, : self._n_features]
+
+        self._over_chunks(work, rows, n_rows)
+        return errors, scores
+
     def explain(self, rows: RowReader, n_rows: int) -> ExplainedRows:
         """Return scores, and what each feature contributes to them.
 
@@ -348,11 +372,15 @@ class Perceptrons:
         space.x[: len(block), : self._n_features] = block
         space.x[len(block) :] = 0.0
 
-    def _forward(self, member: _Member, space: _Space, sums: _Sums) -> None:
-        """Compute what one member's scores are made of."""
+    def _forward(
+        self, member: _Member, space: _Space, sums: _Sums, wrong: Tensor | None = None
+    ) -> None:
+        """Compute what one member's scores are made of; add absolute errors to `wrong`."""
         _through(member.encoder, space.x, space.encoder)
         space.log_var.clamp_(-_LIMIT, _LIMIT)
         output = _through(member.decoder, space.mean, space.decoder)
+        if wrong is not None:
+            wrong += (space.x - output).abs_()
         torch.sum(self._errors(member, space.x, output), -1, out=sums.error)
         self._compare(member, space, sums)
 

@@ -99,6 +99,6 @@ def test_what_cannot_be_distilled_is_said(
     images = VAE(max_epochs=1, n_members=1).fit(np.zeros((8, 1, 8, 8), np.uint8))
     with pytest.raises(ValueError, match="Only detectors of rows of numbers"):
         images.distil(np.zeros((8, 1, 8, 8), np.uint8))
-    committee = Committee(max_epochs=2, n_members=2, n_trees=2, random_state=0).fit(*data)
+    committee = Committee(max_epochs=6, n_members=2, n_trees=2, random_state=0).fit(*data)
     with pytest.raises(ValueError, match="Fit a DualPriorVAE"):
         committee.distil(*data)

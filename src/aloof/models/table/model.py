@@ -212,7 +212,7 @@ class TableModel(Model):
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
 
-        Takes six to ten times as long as the scores do.
+        Takes about twice as long as the scores do.
         """
         used = self._used(frame)
         return self.explain_encoded(self.encoder.transform(used), used)

@@ -21,6 +21,7 @@ _COMMANDS = (
     "report",
     "threshold",
     "calibrate",
+    "label",
     "info",
     "demo",
 )

@@ -32,7 +32,9 @@ __all__ = [
     "MissingColumns",
     "Model",
     "Normal",
+    "Reviewer",
     "Sheet",
+    "Store",
     "also",
     "called",
     "given",
@@ -108,6 +110,19 @@ Anomaly = Annotated[str | None, typer.Option(metavar="FOLDER", help="Images: the
 Labels = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
+]
+Reviewer = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who answers. Default: your name on this machine."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="ALOOF_STORE",
+        show_envvar=False,
+        help="Where answers are kept: a file, or postgresql://... Default: beside the model.",
+    ),
 ]
 
 # How a file is read, and where labels come from.

@@ -22,6 +22,8 @@ _COMMANDS = (
     "threshold",
     "calibrate",
     "label",
+    "refit",
+    "versions",
     "info",
     "demo",
 )

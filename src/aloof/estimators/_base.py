@@ -30,7 +30,7 @@ from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.labels import ANOMALY, Labels, normal_rows, read_labels
+from aloof.labels import ANOMALY, NORMAL, Labels, normal_rows, read_labels
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -81,6 +81,9 @@ _FEWEST_TO_HOLD_OUT = 10
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
 
+# Passes of a refit, of those of a fit.
+_REFIT_SHARE = 0.15
+
 # Rows to measure the spread of codes with, and the fewest that make up a prior.
 _ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
 
@@ -99,12 +102,15 @@ class Prepared:
         The training rows as the networks see them.
     problem
         Which of them are what, and the objective.
+    confirmed
+        Rows labelled as normal that count for more than others.
     """
 
     X: NDArray[Any]
     normal: NDArray[np.int64]
     rows: torch.Tensor
     problem: VAEProblem
+    confirmed: NDArray[np.int64]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -159,6 +165,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     validation_fraction
         Share of the rows to hold out when `patience` is set. Labelled anomalies are held out
         only where there are at least 10.
+    confirmed_weight
+        A row labelled as normal (0) is seen so many times as often as an unlabelled one, and
+        its code is among those that others are compared with. 1: labelled as normal or not,
+        it is the same. More is for rows that somebody looked at because they seemed odd.
     contamination
         Share of the training rows not labelled as anomalies that `predict` calls anomalies.
         It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
@@ -229,6 +239,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     aggregate_prior: int = 256
     patience: int | None = None
     validation_fraction: float = 0.1
+    confirmed_weight: int = 1
     contamination: float = 0.01
     labels: Labels = "aloof"
     standardize: bool | None = None
@@ -283,6 +294,57 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self._finish(task, result)
         if checkpoint is not None:
             discard_checkpoints(checkpoint)
+        return self
+
+    def refit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, max_epochs: int | None = None
+    ) -> Self:
+        """Go on learning from where the members are, with other rows or other labels.
+
+        For new labels after a review: in a fraction of the time of a fit. Features keep the
+        scale of the first fit. The threshold is set as after a fit, and calibration rows are
+        forgotten: see `calibrate`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`: all rows, not only the new ones.
+        max_epochs
+            Passes over the normal rows; None: 15 in 100 of what `fit` takes. There is no
+            warm-up, and the learning rate falls to zero.
+
+        Returns
+        -------
+        The detector.
+        """
+        check_is_fitted(self)
+        with unchanged_on_failure([self]):
+            task = self._prepare(X, y, again=True)
+            config = self._config(task.problem)
+            if max_epochs is None:
+                max_epochs = max(1, round(_REFIT_SHARE * config.max_epochs))
+            fit = partial(
+                train,
+                [task.rows],
+                [task.problem],
+                self._architecture(),
+                replace(
+                    config,
+                    max_epochs=max_epochs,
+                    warmup_epochs=0,
+                    annealing_epochs=0,
+                    lr_schedule="cosine",
+                    separate_encoder=False,
+                ),
+                device=self.device_,
+                start=[self._ensemble.state()],
+            )
+            if self.verbose:
+                with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
+                    result = fit(on_epoch=report)[0]
+            else:
+                result = fit()[0]
+            self._finish(task, _continued(self.history_, result))
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -408,21 +470,35 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.device_: torch.device = state["device_"] if here else torch.device("cpu")
             self._scorer = self._make_scorer()
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
-        """Check parameters and data, and say what is to be trained."""
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
+        """Check parameters and data, and say what is to be trained; `again`: from here on."""
         check_parameters(type(self).__name__, self.get_params(deep=False))
         check_order(X, y)
-        X = self._validate(X, reset=True)
+        X = self._validate(X, reset=not again)
         labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
         self.device_ = resolve_device(self.device)
         normal = normal_rows(labels)
         seed = seed_of(self.random_state)
-        self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
-        self.shape_ = X.shape[1:]
-        self.scaling_ = Standardizer.identity(self.shape_)
-        if self._standardizes(X):
-            self.scaling_ = Standardizer.fit(X[normal])
+        if not again:
+            members = range(self.n_members)
+            self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in members]
+            self.shape_ = X.shape[1:]
+            self.scaling_ = Standardizer.identity(self.shape_)
+            if self._standardizes(X):
+                self.scaling_ = Standardizer.fit(X[normal])
+        elif len(self.member_seeds_) != self.n_members:
+            raise ValueError(
+                f"A refit goes on with the {len(self.member_seeds_)} members there are; "
+                f"n_members={self.n_members} takes a fit."
+            )
         problem = self._problem(labels, seed)
+        confirmed = (
+            np.flatnonzero(labels == NORMAL) if self.confirmed_weight > 1 else normal[:0]
+        )
+        taught = np.intersect1d(confirmed, problem.normal)  # not those held out
+        if len(taught):
+            more = np.repeat(taught, self.confirmed_weight - 1)
+            problem = replace(problem, normal=np.concatenate([problem.normal, more]))
         self._warn_without_anomalies(problem)
         if are_bytes(X):
             rows = torch.from_numpy(X if X.flags.writeable else X.copy())
@@ -435,7 +511,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
             learned_variance=self.likelihood == "gaussian",
         )
-        return Prepared(X, normal, rows, problem)
+        return Prepared(X, normal, rows, problem, taught)
 
     def _finish(self, task: Prepared, result: FitResult) -> Self:
         """Take the trained members, and set the threshold with them."""
@@ -466,7 +542,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         # Rows of which a part make up the prior still say what scores other rows will have.
         n_codes = min(self.aggregate_prior, len(task.normal) // 4)
         if n_codes >= _FEWEST_CODES:
-            known = rows[_spread_over(task.normal, n_codes)]
+            chosen = _spread_over(task.normal, n_codes)
+            known = rows[np.union1d(chosen, _spread_over(task.confirmed, n_codes))]
             self._aggregate_prior = self._scorer.measure_prior(
                 lambda chunk: as_numbers(known[chunk]), len(known)
             )
@@ -627,6 +704,16 @@ def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
             detector.__dict__.clear()
             detector.__dict__.update(state)
         raise
+
+
+def _continued(before: dict[str, NDArray[np.float64]], result: FitResult) -> FitResult:
+    """Return the result of a refit with the curves of the training before it."""
+    history = {
+        name: np.concatenate([before[name], curve])
+        for name, curve in result.history.items()
+        if name in before
+    }
+    return replace(result, history=history, best_epoch=result.best_epoch + len(before["loss"]))
 
 
 def _outside(X: NDArray[Any], low: float, high: float) -> bool:

@@ -63,7 +63,7 @@ def read_answers(
     key = str(id or own_id or (_ROW if numbered else "file"))
     check_column(key, names, "rows' names (--id)")
     wanted = [name for name in (_ANSWER, "label", own_label) if name in names]
-    column = label or (wanted[0] if wanted else _ANSWER)
+    column = str(label or (wanted[0] if wanted else _ANSWER))
     check_column(column, names, "answers (--label)")
     rows = read_text(key, one_array(table[key])).to_pylist()
     given = read_text(column, one_array(table[column])).to_pylist()

@@ -21,6 +21,7 @@ _COMMANDS = (
     "report",
     "threshold",
     "calibrate",
+    "review",
     "label",
     "refit",
     "versions",

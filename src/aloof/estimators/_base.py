@@ -53,6 +53,7 @@ from aloof.scoring import (
 )
 from aloof.training import (
     Precision,
+    ProgressCallback,
     Stream,
     derive,
     discard_checkpoints,
@@ -297,7 +298,12 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         return self
 
     def refit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, max_epochs: int | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        max_epochs: int | None = None,
+        on_epoch: ProgressCallback | None = None,
     ) -> Self:
         """Go on learning from where the members are, with other rows or other labels.
 
@@ -312,6 +318,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         max_epochs
             Passes over the normal rows; None: 15 in 100 of what `fit` takes. There is no
             warm-up, and the learning rate falls to zero.
+        on_epoch
+            Called after each epoch, in place of a bar.
 
         Returns
         -------
@@ -339,11 +347,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
                 device=self.device_,
                 start=[self._ensemble.state()],
             )
-            if self.verbose:
+            if self.verbose and on_epoch is None:
                 with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
                     result = fit(on_epoch=report)[0]
             else:
-                result = fit()[0]
+                result = fit(on_epoch=on_epoch)[0]
             self._finish(task, _continued(self.history_, result))
         return self
 

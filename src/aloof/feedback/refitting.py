@@ -33,6 +33,7 @@ from aloof.models.table.files import Source
 from aloof.models.table.labelling import read_label_column
 from aloof.models.table.sampling import sample
 from aloof.phrases import count
+from aloof.training import ProgressCallback
 
 __all__ = ["CONFIRMED_WEIGHT", "Refit", "held_out_by_name", "refit", "row_keys"]
 
@@ -147,6 +148,7 @@ def refit(
     confirmed_weight: int = CONFIRMED_WEIGHT,
     max_rows: int = _MAX_ROWS,
     verbose: bool = False,
+    on_epoch: ProgressCallback | None = None,
 ) -> Refit:
     """Go on learning, with answers.
 
@@ -172,6 +174,8 @@ def refit(
         Where a file has more rows, that many are drawn at random.
     verbose
         Show a progress bar.
+    on_epoch
+        Called after each epoch, in place of a bar.
     """
     started = time.monotonic()
     detector_labels = {key: each.label for key, each in standing.items()}
@@ -207,7 +211,7 @@ def refit(
     taught = [i for i, key in enumerate(elsewhere) if key not in held]
     X = np.concatenate([encoded[train], more[taught]])
     y = np.concatenate([labels[train], [sure[elsewhere[i]] for i in taught]]).astype(np.int64)
-    new.refit(X, with_gaps(y), max_epochs=max_epochs)
+    new.refit(X, with_gaps(y), max_epochs=max_epochs, on_epoch=on_epoch)
     rule = model.threshold
     if rule.fdr is None:
         new._set(rule, warn=False)

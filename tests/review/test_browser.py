@@ -99,6 +99,7 @@ def test_the_whole_loop_by_keyboard(opened: Any) -> None:
     page.keyboard.press("z")
     one.said("Taken back")
     one.progress("^0 of 50 answered")
+    playwright.expect(page.locator("li.row.current .name")).to_have_text(first)
     for place in range(12):
         page.keyboard.press("n" if place % 4 == 3 else "a")
         one.progress(f"^{place + 1} of 50 answered")

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import numpy as np
 import pytest
 
+import aloof as package
 from aloof.exceptions import AnswerError
+from aloof.feedback.store import AnswerStore
 from aloof.feedback.versions import present_version
 from aloof.review.access import Access, read_users
+from aloof.review.session import Review
 
 
 class Browser:
@@ -262,3 +272,64 @@ def test_a_proxy_names_the_reviewer(open_page: Callable[..., Any]) -> None:
         status, found = known.post("/api/answer", {"rows": [["", row]], "label": 0, "by": "x"})
         assert status == 200, found
         assert page.store.events()[0].by == "eve"
+
+
+def test_images_are_shown_with_what_is_strange_about_them(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for folder, n in (("good", 40), ("new", 6)):
+        (tmp_path / folder).mkdir()
+        for k in range(n):
+            pixels = rng.integers(100, 120, (16, 16)).astype(np.uint8)
+            if folder == "new" and k == 3:
+                pixels[4:9, 4:9] = 255
+            image.fromarray(pixels).save(tmp_path / folder / f"{k}.png")
+    quick = {"members": 1, "max_epochs": 2, "size": 16, "calibration": 0, "method": "vae"}
+    package.fit(normal=str(tmp_path / "good"), **quick).save(tmp_path / "model")
+    with AnswerStore.of(tmp_path / "model") as store:
+        review = Review(tmp_path / "model", str(tmp_path / "new"), store, device="cpu")
+        state = review.state(way="anomalous", by="eve")
+        assert state["rows"][0]["row"].endswith("3.png")
+        assert state["has_pictures"]
+        assert not state["can_refit"]
+        picture = review.picture(state["rows"][0]["place"])
+        assert picture is not None
+        assert picture.startswith(b"\x89PNG")
+        assert review.picture(6) is None
+        review.answer([("", state["rows"][0]["row"])], 1, by="eve")
+        assert review.state(by="eve")["progress"]["found"] == 1
+        with pytest.raises(AnswerError, match="cannot be refitted"):
+            review.start_refit()
+
+
+def test_the_command_prints_the_address_and_no_token_elsewhere(
+    made: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(made / "model", tmp_path / "model")
+    script = "from aloof.cli import command; command()"
+    data = str(made / "new.csv")
+    server = subprocess.Popen(
+        [sys.executable, "-c", script, "review", "model", data, "--by", "eve"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert line.startswith("Open http://127.0.0.1:"), server.communicate()
+        address = line.split()[1]
+        token = address.partition("token=")[2]
+        page = SimpleNamespace(url=address.partition("/?")[0], access=Access(token=token))
+        guest = Browser(page).enter()
+        status, text = guest.ask("GET", "/")
+        assert status == 200
+        assert "new.csv" in text
+        assert token not in text
+    finally:
+        server.send_signal(signal.SIGINT)
+        rest, errors = server.communicate(timeout=30)
+    assert token not in rest + errors
+    assert "Traceback" not in errors

@@ -173,7 +173,11 @@ def make_app(
     @app.post("/api/undo")
     def undo(request: Request, body: _Body) -> _Json:
         taken = review.undo(by=_named(request, access, body), request=body.request)
-        return {"undone": None if taken is None else {"row": taken.row, "word": taken.word}}
+        return {
+            "undone": None
+            if taken is None
+            else {"source": taken.source, "row": taken.row, "word": taken.word}
+        }
 
     @app.post("/api/rule")
     def rule(request: Request, body: _Suppress) -> _Json:

@@ -87,6 +87,8 @@
     const found = await send("/api/undo", {});
     say(found.undone ? `Taken back: ${found.undone.row}, ${found.undone.word}.` : "There is nothing to take back.");
     await load(true);
+    const place = found.undone ? state.rows.findIndex((row) => row.row === found.undone.row && row.source === found.undone.source) : -1;
+    if (place >= 0) { mark(place); focus(); }
   };
 
   const moved = (row) => {

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from aloof import VAE, DualPriorVAE
+from aloof import VAE, Committee, DualPriorVAE
 
 QUICK = {"n_members": 2, "max_epochs": 12, "hidden": (16,), "latent_dim": 4, "random_state": 0}
 
@@ -120,3 +120,17 @@ def test_a_refitted_detector_is_saved_and_loaded(X: NDArray[np.float64], tmp_pat
     assert np.array_equal(loaded.anomaly_score(X), detector.anomaly_score(X))
     assert loaded.confirmed_weight == 4
     loaded.refit(X, max_epochs=1)
+
+
+def test_a_committee_learns_from_new_labels_and_confirmed_rows(X: NDArray[np.float64]) -> None:
+    y = np.full(len(X), np.nan)
+    y[290:] = 1
+    committee = Committee(**{**QUICK, "max_epochs": 6}, n_trees=4).fit(X, y)
+    before = committee.anomaly_score(X)
+    y[:3] = 0
+    committee.set_params(confirmed_weight=10).refit(X, y)
+    after = committee.anomaly_score(X)
+    rank = [np.argsort(np.argsort(-scores))[:3].mean() for scores in (before, after)]
+    assert rank[1] > rank[0]
+    fresh = Committee(**{**QUICK, "max_epochs": 6}, n_trees=4, confirmed_weight=10).fit(X, y)
+    assert np.array_equal(fresh.anomaly_score(X), after)

@@ -21,6 +21,7 @@ _COMMANDS = (
     "report",
     "threshold",
     "calibrate",
+    "drift",
     "review",
     "label",
     "refit",

@@ -162,8 +162,9 @@ def refit(
     standing
         How the answers stand; see `AnswerStore.standings`.
     data
-        What to learn from, in place of the training table: a path, a `Source` or a frame.
-        None: the training table, if its file is still there.
+        What to learn from, in place of the training table: a path, a `Source` or a frame; it
+        may be learned from without any answers. None: the training table, if its file is
+        still there.
     compare
         Rows to compare the rankings of both models on; None: those of `data`.
     max_epochs
@@ -180,8 +181,11 @@ def refit(
     started = time.monotonic()
     detector_labels = {key: each.label for key, each in standing.items()}
     sure = {key: label for key, label in detector_labels.items() if label != UNSURE}
-    if not sure:
-        raise AnswerError("There are no answers to learn from: label some rows first.")
+    if not sure and data is None:
+        raise AnswerError(
+            "There are no answers to learn from: label some rows first, or name other data to "
+            "learn from."
+        )
     rows = _Rows.read(model, data, max_rows)
     held = {
         key

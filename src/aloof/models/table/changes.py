@@ -37,7 +37,7 @@ LEVEL, LEAST = 0.01, 0.05
 _FEWEST = 20  # rows
 _BINS = 8
 _SMALL = 5.0  # expected counts below this are put together
-_CODES, _PERMUTATIONS, _SEED = 256, 999, 0
+_CODES, _PERMUTATIONS, _SEED = 256, 9999, 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 

@@ -14,7 +14,7 @@ class _Experiments(Gathered):
         name: f"aloof.cli.bench.{name}"
         for name in (
             *("status", "next", "page"),
-            *("odds", "figure1", "images", "planning", "text"),
+            *("odds", "figure1", "images", "planning", "text", "review"),
         )
     }
 

@@ -254,6 +254,7 @@ def test_the_command_accepts_keeps_both_and_rolls_back(
     assert present_version("model") == 1
     done = aloof("refit", "model", *compare)
     assert "model is version 3 now" in done.stdout, done.stderr
+    assert "refitted from 1 with 6 rows answered" in aloof("info", "model").stdout
     assert "Learned from 6 rows answered as anomalies" in done.stdout
     done = aloof("versions", "model", "--rollback")
     assert done.stdout.splitlines()[0].startswith("*   1  fitted")

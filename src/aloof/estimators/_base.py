@@ -537,16 +537,19 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         problems, rows = task.problems, task.rows.numpy()
         scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
         priors, penalties = [], []
-        for problem, scorer in zip(problems, scorers, strict=True):
-            normal = task.normal if task.folds is None else np.unique(problem.normal)
+        known = [np.unique(problem.normal) for problem in problems]
+        if task.folds is None:
+            known = [task.normal]
+        fewest = min(map(len, known))
+        for problem, scorer, normal in zip(problems, scorers, known, strict=True):
             if self._knows_direction(problem):
                 some = rows[_spread_over(normal, _ENOUGH_ROWS)]
                 penalties.append(scorer.measure_direction(partial(_numbers, some), len(some)))
             # Rows of which a part make up the prior still say what scores other rows will have.
-            n_codes = min(self.aggregate_prior, len(normal) // 4)
+            n_codes = min(self.aggregate_prior, fewest // 4)
             if n_codes >= _FEWEST_CODES:
-                known = rows[_with_confirmed(normal, task.confirmed, n_codes)]
-                priors.append(scorer.measure_prior(partial(_numbers, known), len(known)))
+                codes = rows[_with_confirmed(normal, task.confirmed, n_codes)]
+                priors.append(scorer.measure_prior(partial(_numbers, codes), len(codes)))
         self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
         self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
         self._scorer = self._make_scorer()

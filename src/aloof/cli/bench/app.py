@@ -14,7 +14,8 @@ class _Experiments(Gathered):
         name: f"aloof.cli.bench.{name}"
         for name in (
             *("status", "next", "page"),
-            *("odds", "figure1", "images", "planning", "text", "review"),
+            *("odds", "figure1", "images", "planning", "text"),
+            *("tables", "review"),
         )
     }
 

@@ -17,10 +17,12 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pytest
 
 import aloof as package
-from aloof.exceptions import AnswerError
+from aloof.exceptions import AnswerError, DriftWarning
 from aloof.feedback.store import AnswerStore
 from aloof.feedback.versions import present_version
 from aloof.review.access import Access, read_users
@@ -240,6 +242,22 @@ def test_a_refit_is_compared_accepted_and_rolled_back(open_page: Callable[..., A
         assert present_version(page.folder / "model") == 1
         assert eve.post("/api/rollback", {})[0] == 409
         assert len(page.store.standings()) == 12
+
+
+def test_rows_that_are_not_as_in_training_are_said(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "model", tmp_path / "model")
+    table = pa_csv.read_csv(made / "new.csv")
+    moved = table.set_column(1, "a", pc.add(table["a"], 3.0))
+    pa_csv.write_csv(moved, tmp_path / "moved.csv")
+    with AnswerStore.of(tmp_path / "model") as store:
+        same = Review(tmp_path / "model", str(made / "new.csv"), store, device="cpu")
+        assert same.state()["drift"]["changed"] == []
+        data = str(tmp_path / "moved.csv")
+        with pytest.warns(DriftWarning, match="median"):
+            other = Review(tmp_path / "model", data, store, device="cpu")
+        names = [each["name"] for each in other.state()["drift"]["changed"]]
+        assert "a" in names
+        assert "b" not in names
 
 
 def test_users_of_a_file_answer_under_their_own_name(

@@ -21,6 +21,7 @@ from aloof.labels import ANOMALY, NORMAL
 from aloof.models import Model
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel
+from aloof.models.table.changes import find_changes
 from aloof.review.pool import Item, Pool, make_pool
 from aloof.training import EpochReport
 
@@ -98,8 +99,9 @@ class Review:
     def _load(self) -> None:
         model = open_model(self.path, device=self._device)
         pool = make_pool(model, self.data, self._size)
+        changes = find_changes(model, self.data) if isinstance(model, TableModel) else []
         with self._lock:
-            self._model, self._pool = model, pool
+            self._model, self._pool, self._changes = model, pool, changes
             self._places = {item.key: place for place, item in enumerate(pool.items)}
 
     @property
@@ -226,6 +228,21 @@ class Review:
             "can_refit": isinstance(self._model, TableModel),
             "version": self._version(),
             "has_pictures": pool.pictures is not None,
+            "drift": {
+                "n_tested": sum(change.p_value is not None for change in self._changes),
+                "changed": [
+                    {
+                        "name": change.name,
+                        "picture": change.picture,
+                        "size": change.size,
+                        "p_value": change.adjusted,
+                        "test": change.test,
+                        "words": change.words,
+                    }
+                    for change in self._changes
+                    if change.has_changed
+                ],
+            },
         }
 
     def _told(

@@ -193,6 +193,15 @@
       el("button", { type: "button", on: { click: () => send("/api/lift", { number: rule.number }).then(() => load(true)) } }, "Lift")))));
   };
 
+  const drawDrift = () => {
+    const box = at("drift"), found = state.drift.changed;
+    box.hidden = !found.length;
+    if (!found.length) return;
+    box.replaceChildren(el("details", {}, el("summary", {}, `${found.length} of ${state.drift.n_tested} tests say that these rows are not as in training`),
+      el("ul", { class: "reasons" }, ...found.map((each) => el("li", {}, `${each.name}: ${each.words || "changed"} `, el("span", { "aria-hidden": "true" }, each.picture), ` (${each.test}, p-value ${each.p_value.toPrecision(2)})`))),
+      el("p", {}, "If they are what is to come: aloof calibrate sets thresholds by them and trains nothing, aloof refit learns from them.")));
+  };
+
   const draw = () => {
     const p = state.progress;
     at("progress").textContent = `${p.answered} of ${p.goal} answered, ${p.found} found, ${p.normal} normal${p.conflicts ? `, ${p.conflicts} in conflict` : ""}.`;
@@ -210,6 +219,7 @@
     if (active) focus();
     drawRefit();
     drawRules();
+    drawDrift();
   };
 
   document.addEventListener("keydown", (event) => {

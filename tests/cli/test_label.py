@@ -129,3 +129,25 @@ def test_history_needs_a_file(here: Path) -> None:
     done = aloof("label", "model", "--history")
     assert done.exit_code == 2
     assert "--export" in done.stderr
+
+
+def test_an_export_can_be_given_to_another_store(here: Path) -> None:
+    Path("eve.csv").write_text("payment,answer,note\np3,1,odd\np4,unsure,\np5,0,\n")
+    Path("bob.csv").write_text("payment,answer\np5,1\n")
+    aloof("label", "model", "eve.csv", "--by", "eve")
+    aloof("label", "model", "bob.csv", "--by", "bob")
+    assert aloof("label", "model", "--export", "out.csv").exit_code == 0
+    done = aloof("label", "model", "out.csv", "--store", "other.sqlite", "--json")
+    found = json.loads(done.stdout)
+    assert (found["n_anomaly"], found["n_normal"], found["n_unsure"]) == (1, 0, 1)
+    assert found["store"] == "other.sqlite"
+
+
+def test_who_answers_must_be_known(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise OSError("no such user")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    done = aloof("label", "model")
+    assert done.exit_code == 2
+    assert "--by NAME" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aloof.cli.group import fail
-from aloof.cli.options import Json, Model, Reviewer, Store
+from aloof.cli.options import Json, Model, Reviewer, Store, reviewer
 from aloof.feedback.answer import WORDS
 from aloof.feedback.files import as_table, history_table, read_answers
 from aloof.feedback.store import AnswerStore
@@ -98,7 +97,7 @@ def label(
     if export is not None:
         check_output(export, force=force)
     fitted = open_model(model, device="cpu")
-    who = by or getpass.getuser()
+    who = reviewer(by)
     with AnswerStore.of(model, store) as kept:
         n_given = n_undone = 0
         if answers is not None:

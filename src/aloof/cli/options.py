@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -39,6 +40,7 @@ __all__ = [
     "called",
     "given",
     "passed",
+    "reviewer",
 ]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of the model.")]
@@ -186,6 +188,14 @@ def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
         return cast(_F, run)
 
     return add
+
+
+def reviewer(by: str | None) -> str:
+    """Return who answers."""
+    try:
+        return by or getpass.getuser()
+    except (ImportError, KeyError, OSError):  # as in a container
+        fail("Say who answers: --by NAME.")
 
 
 def given(context: typer.Context) -> list[str]:

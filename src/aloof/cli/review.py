@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.cli.group import fail
-from aloof.cli.options import Data, Device, Model, Reviewer, Store
+from aloof.cli.options import Data, Device, Model, Reviewer, Store, reviewer
 from aloof.feedback.store import AnswerStore
 from aloof.review.access import Access, read_users
 from aloof.review.server import make_app, serve
@@ -86,7 +85,7 @@ def review(
         typer.echo("Scoring...", err=True)
         session = Review(model, data, kept, goal=goal, size=pool, train=train, device=device)
         hosts = [*(name or ()), *([] if host in (*_LOOPBACK, "0.0.0.0", "::") else [host])]
-        app = make_app(session, access, hosts=hosts, by=by or getpass.getuser())
+        app = make_app(session, access, hosts=hosts, by=reviewer(by))
 
         def ready(found: int) -> None:
             shown = (name or [host if host not in ("0.0.0.0", "::") else "localhost"])[0]

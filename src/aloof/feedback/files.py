@@ -23,6 +23,8 @@ _MEANINGS = {
     **dict.fromkeys(("0", "0.0", "false", "no", "n", "normal"), NORMAL),
     **dict.fromkeys(("-1", "-1.0", "unsure", "?", "unknown"), UNSURE),
 }
+# What is no answer; the latter is what an export says where reviewers disagree.
+_NOTHING = ("", "conflict")
 # Names of a column of answers, the first that is there, where nobody says which.
 _ANSWER, _ROW, _BY, _NOTE, _SOURCE = "answer", "row", "by", "note", "source"
 
@@ -41,9 +43,9 @@ def read_answers(
     Parameters
     ----------
     data
-        A file of any format. Rows without an answer are passed over. A column ``note`` is kept,
-        and so is ``by``, who said it, where it is there. Where the table has all columns of the
-        model, the rows themselves are kept with the answers.
+        A file of any format. Rows without an answer, or in conflict, are passed over. A column
+        ``note`` is kept, and so is ``by``, who said it, where it is there. Where the table has
+        all columns of the model, the rows themselves are kept with the answers.
     model
         Whose rows they are about.
     id
@@ -73,7 +75,7 @@ def read_answers(
     kept = [None] * len(rows) if not _is_whole(model, names) else table
     found = []
     for place, (row, text) in enumerate(zip(rows, given, strict=True)):
-        if text is None or not text.strip():
+        if text is None or text.strip().lower() in _NOTHING:
             continue
         if row is None or not row.strip():
             raise AnswerError(f"Row {place + 1:,} of {data} has an answer and no {key!r}.")

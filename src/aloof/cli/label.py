@@ -28,7 +28,7 @@ def label(
     answers: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ANSWERS]",
+            metavar="ANSWERS",
             help="A table of answers: the id of a row, and 1, 0 or unsure. Without: show what "
             "there is.",
         ),

@@ -26,7 +26,7 @@ def refit(
     data: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             help="What to learn from, in place of the training table.",
         ),
     ] = None,

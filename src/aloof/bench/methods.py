@@ -1,4 +1,4 @@
-"""The methods that can be compared: the four of this package, and its peers."""
+"""The methods that can be compared: the paper's four, the committee, and their peers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from aloof.vae import METHODS
 
 __all__ = [
     "OURS",
+    "PAPERS",
     "check_overrides",
     "has_device",
     "make_ours",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 OURS = DETECTORS
+
+PAPERS = tuple(METHODS)
+"""Those of ours that are the paper's."""
 
 _ON_TABLES: Mapping[str, Mapping[str, Any]] = {
     "ssad": {"max_rows": None},
@@ -110,7 +114,8 @@ def has_device(estimator: Any) -> bool:
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
 
-    What needs weights that no package brings has to be asked for by its own name.
+    ``ours`` are the paper's. The committee, and what needs weights that no package brings, have
+    to be asked for by name.
 
     Returns
     -------
@@ -125,7 +130,7 @@ def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     ready = [
         name for name, make in every.items() if not getattr(make(), "needs_weights", False)
     ]
-    groups = {"ours": [*OURS], "peers": ready, "all": [*OURS, *ready]}
+    groups = {"ours": [*PAPERS], "peers": ready, "all": [*PAPERS, *ready]}
     check = known("method", [*OURS, *every, *unfair_peers(), *groups])
     found: dict[str, None] = {}
     for name in names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -235,7 +235,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     # Whether each member leaves out a part of the rows: their training scores are then those
     # of members that did not see them.
-    _cross_fits: bool = field(default=False, init=False)
+    _cross_fits = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

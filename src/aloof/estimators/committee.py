@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -121,7 +121,7 @@ class Committee(DualPriorVAE):
     n_trees: int = 400
 
     method: ClassVar[str] = "committee"
-    _cross_fits: bool = field(default=True, init=False, repr=False)
+    _cross_fits = True
 
     @property
     def _learns(self) -> Method:

@@ -34,7 +34,7 @@ def test_the_experiments_are_right(path: Path) -> None:
 def test_the_development_experiment_is_the_whole_grid() -> None:
     spec = specify(TablesSpecification, file=EXPERIMENTS / "tables-development.toml")
     assert len(spec.chosen) >= 40
-    assert set(DETECTORS) < {system.method for system in spec.systems}
+    assert set(DETECTORS) <= {system.method for system in spec.systems}
     assert len(spec.conditions) == 3 + 3 + 9
     assert Condition("hidden", 5, 0.02) in spec.conditions
     assert spec.reference == System("dp")
@@ -69,7 +69,7 @@ def test_any_detector_is_one_of_ours(
 ) -> None:
     """What is added to DETECTORS runs by its name, in a group of its own."""
 
-    class Committee:
+    class Centre:
         def __init__(self, random_state=None, device="auto"):
             self.random_state, self.device = random_state, device
 
@@ -86,18 +86,18 @@ def test_any_detector_is_one_of_ours(
         def anomaly_score(self, X):
             return np.square(X - self.centre).sum(1)
 
-    monkeypatch.setitem(DETECTORS, "committee", Committee)
-    what = study(methods=["committee", "dp"], protocols="known", variants=[])
+    monkeypatch.setitem(DETECTORS, "centre", Centre)
+    what = study(methods=["centre", "dp"], protocols="known", variants=[])
     groups = what.groups(what.cases, Where(torch.device("cpu"), Path()))
     for group in groups:
-        if group.cases[0].method == "committee":
+        if group.cases[0].method == "centre":
             (outcome,) = group.prepare()(lambda *_: None)
             assert outcome["status"] == "ok"
             assert outcome["auroc"] > 0.9
             assert "model_bytes" not in outcome
             break
     else:
-        pytest.fail("no group of the committee")
+        pytest.fail("no group of its own")
 
 
 def test_seeds_of_a_task_are_one_stack(study: Callable[..., TablesStudy]) -> None:

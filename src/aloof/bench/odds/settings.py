@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aloof.bench.methods import OURS, make_ours, make_peer, table_options
+from aloof.bench.methods import OURS, PAPERS, make_ours, make_peer, table_options
 from aloof.bench.specification import Setting
 from aloof.bench.splits import Scaling
 from aloof.bench.variants import Network
@@ -122,7 +122,7 @@ _PEERS: Mapping[str, Mapping[str, Any]] = {
 
 def has_setting(method: str) -> bool:
     """Return whether the two settings of a method differ."""
-    return method in OURS or method.removesuffix("-unfair") in _PEERS
+    return method in PAPERS or method.removesuffix("-unfair") in _PEERS
 
 
 def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
     >>> parameters("dp", "paper", "thyroid")["alpha"]
     10.0
     """
-    if setting == "ours":
+    if setting != "paper":
         return {}
     row = _row(dataset)
     every: dict[str, Any] = {

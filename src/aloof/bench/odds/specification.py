@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, model_validator
 
-from aloof.bench.methods import OURS, resolve_methods, unfair_peers
+from aloof.bench.methods import OURS, PAPERS, resolve_methods, unfair_peers
 from aloof.bench.odds.paper import PAPER_TABLES
 from aloof.bench.odds.settings import has_setting
 from aloof.bench.specification import (
@@ -104,7 +104,7 @@ class OddsSpecification(Specification):
     datasets: Annotated[Names, AfterValidator(_datasets)] = tuple(
         entry.name for entry in list_datasets(PublicTable)
     )
-    methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
+    methods: Annotated[Names, AfterValidator(resolve_methods)] = PAPERS
     setting: Settings = ("ours",)
     scaling: Annotated[Names, AfterValidator(known("scaling", SCALINGS))] = ("standard",)
     variants: Variants = (Variant(name=""),)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from aloof.bench.methods import OURS, resolve_methods, unfair_peers
+from aloof.bench.methods import OURS, PAPERS, resolve_methods, unfair_peers
 from aloof.bench.specification import (
     Count,
     Names,
@@ -107,7 +107,7 @@ class TablesSpecification(Specification):
     kind: str = ""
     anomaly_values: _Texts = ()
     ignore: _Texts = ()
-    methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
+    methods: Annotated[Names, AfterValidator(resolve_methods)] = (*PAPERS, "committee")
     variants: Variants = (Variant(name=""),)
     protocols: Annotated[Names, AfterValidator(known("protocol", PROTOCOLS))] = PROTOCOLS
     labels: _Amounts = (0.01,)

@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,8 +32,6 @@ class PostgreSQL:
         if os.geteuid() == 0:
             postgres = pwd.getpwnam("postgres")
             shutil.chown(folder, postgres.pw_uid, postgres.pw_gid)
-            for parent in folder.parents[:3]:
-                parent.chmod(parent.stat().st_mode | 0o055)
             self._user = {"user": postgres.pw_uid, "group": postgres.pw_gid}
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -66,10 +65,14 @@ class PostgreSQL:
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
+def postgresql() -> Iterator[PostgreSQL]:
     if BIN is None:
         pytest.skip("there is no PostgreSQL in /usr/lib/postgresql")
-    server = PostgreSQL(tmp_path_factory.mktemp("postgresql"))
-    server.start()
-    yield server
-    server.stop()
+    # Not in pytest's folder: that is closed to the server's user.
+    with tempfile.TemporaryDirectory(prefix="aloof-", ignore_cleanup_errors=True) as folder:
+        server = PostgreSQL(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()

@@ -264,9 +264,7 @@ def test_a_full_disk_is_said_and_the_answer_not_acknowledged(tmp_path: Path) -> 
         assert [event.row for event in store.events()] == ["a"]
 
 
-def test_a_database_that_is_restarted_is_waited_for(
-    tmp_path_factory: pytest.TempPathFactory, postgresql: Any
-) -> None:
+def test_a_database_that_is_restarted_is_waited_for(postgresql: Any) -> None:
     with AnswerStore(postgresql.url, model=uuid.uuid4().hex, patience=30) as store:
         store.add([Answer(row="before", label=1)])
         postgresql.stop()

@@ -306,12 +306,26 @@ class Model(ABC):
                 f"flags {self.threshold}; change it without training: aloof threshold",
             ),
             *self._own_facts(),
+            *self._lineage(),
             (
                 "Training",
                 f"{count(detector.n_iter_, 'epoch')}, seed {detector.random_state}, weight of "
                 f"the KL divergence {detector.beta_kl:g}",
             ),
         ]
+
+    def _lineage(self) -> list[tuple[str, str]]:
+        """Say which version it is, and what it learned from answers."""
+        if (refit := self.training.get("refit")) is None:
+            return []
+        words = (
+            f"{self.training['version']}, refitted from {self.training['parent']} with "
+            f"{count(refit['n_anomalies'], 'row')} answered as anomalies and "
+            f"{refit['n_normal']:,} as normal"
+            if "version" in self.training
+            else "refitted with answers, and not kept as a version"
+        )
+        return [("Version", words)]
 
     def _label_counts(self) -> str:
         """Say how many there were with which label."""

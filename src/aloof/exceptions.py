@@ -160,8 +160,8 @@ class TableWarning(AloofWarning):
     """A table that looks odd but can be used."""
 
 
-class DriftWarning(TableWarning):
-    """A table that does not look like the one that was learned from."""
+class DriftWarning(TableWarning, ImageWarning):
+    """Rows or images that do not look like those that were learned from."""
 
 
 _W = TypeVar("_W", bound=AloofWarning)

@@ -34,11 +34,21 @@ def explain(
     reasons: Annotated[int, typer.Option(min=1, help="How many reasons for each.")] = 3,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Tell about the row with this id. Repeatable."),
+        typer.Option(
+            "--id", help="Tell about the row with this id, or the image file. Repeatable."
+        ),
     ] = None,
     rows: Annotated[
         list[int] | None,
         typer.Option("--row", min=1, help="Tell about this row, from 1 on. Repeatable."),
+    ] = None,
+    lines: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--line",
+            min=1,
+            help="Tell about the row in this line of the file or sheet. Repeatable.",
+        ),
     ] = None,
     missing_columns: MissingColumns = "refuse",
     out: Annotated[
@@ -50,24 +60,25 @@ def explain(
 ) -> None:
     """Show the most anomalous rows, or those you name, with the reasons in words.
 
-    Contributions of columns add up to the anomaly score. Rows are counted from 1. The file may
-    be larger than memory.
+    Contributions of columns add up to the anomaly score. Rows are counted from 1; beside it
+    stands the line of the file. The file may be larger than memory.
 
     Example: **aloof explain model new.parquet --top 5**
 
     One row, flagged or not: **aloof explain model new.csv --id 4711**
 
-    Images: **aloof explain model new-images/ --top 5 --out strange.png**
+    Images: **aloof explain model new-images/ --top 5 --out strange.png**, or one of them:
+    **aloof explain model new-images/ --id bad/017.png --out strange.png**
     """
     fitted = open_model(model, device=device)
-    asked = {"ids": ids or (), "rows": rows or ()}
+    asked = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}
     found = called(context, fitted, fitted.most_anomalous, data, **asked)
     tell_skipped(found.skipped)
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))
         return
     of = f"of {count(found.n_rows, fitted.things.removesuffix('s'))}"
-    if ids or rows:
+    if ids or rows or lines:
         typer.echo(f"{len(found.rows):,} {of}:")
     elif len(found.rows) == 1:
         typer.echo(f"The most anomalous {of}:")

@@ -50,7 +50,11 @@ def score(
         typer.Option(metavar="COLUMN", help="Copy a column, besides the id. Repeatable."),
     ] = None,
     keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Copy all columns of the data.")
+        bool,
+        typer.Option(
+            "--keep-all",
+            help="Copy all columns of the data. Images: folder, size and brightness.",
+        ),
     ] = False,
     top: Annotated[
         int | None,
@@ -93,7 +97,8 @@ def score(
     --flagged-only --sort --keep-all --out worst.xlsx**
 
     A model of images scores a folder, a zip archive or a file: **aloof score model new-images/
-    --out scores.csv**. Files that cannot be used are named and left out.
+    --top 20 --flagged-only --sort --out worst.csv**. Files that cannot be used are named and
+    left out.
 
     The file may be written otherwise than the training file was: what separates values, the
     encoding and the line of names are found anew. Numbers and dates are read as in training.
@@ -142,7 +147,7 @@ def score(
             named = dict.fromkeys(each.column for each in done.drift if each.column)
             columns = f" ({short(', '.join(named), 100)})" if named else ""
             typer.echo(
-                f"The table does not look like the one that was learned from: {n}{columns}."
+                f"The {things} do not look like those that were learned from: {n}{columns}."
             )
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")

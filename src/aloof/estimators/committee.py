@@ -18,7 +18,7 @@ from aloof.estimators._base import Detector
 from aloof.estimators._fitting import Prepared
 from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._hidden import estimate_hidden
-from aloof.estimators._parameters import check_parameters, integer, one_of, or_none
+from aloof.estimators._parameters import BOOLEAN, check_parameters, integer, one_of, or_none
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
@@ -87,7 +87,8 @@ class Committee(DualPriorVAE):
     Parameters
     ----------
     n_trees
-        Trees, shared out among the members.
+        Trees, shared out among the members. A single member has no rows to leave out, and there
+        are no trees.
 
     Attributes
     ----------
@@ -223,14 +224,13 @@ class Committee(DualPriorVAE):
             type(self).__name__,
             self.get_params(deep=False),
             {
-                "n_members": integer(2),
                 "n_trees": integer(1),
                 "likelihood": one_of(("squared-error", "gaussian")),
                 "separate_encoder": (lambda v: v is False, "False"),
                 "patience": (lambda v: v is None, "None: its members leave out rows already"),
                 "encoder": (lambda v: v is None, "None: a committee has aloof's own networks"),
                 "warmup_epochs": or_none(integer(1)),
-                "standardize": (lambda v: v is None or v is True, "True or None"),
+                "standardize": or_none(BOOLEAN),
             },
         )
 
@@ -265,7 +265,9 @@ class Committee(DualPriorVAE):
         known = kind().get_params(deep=False)
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
-        view = kind(**{**shared, **own, "standardize": "rank" if ranks else None})
+        if ranks:
+            own["standardize"] = "rank"
+        view = kind(**{**shared, **own})
         view._cross_fits = True
         return view
 

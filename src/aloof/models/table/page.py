@@ -14,6 +14,7 @@ from aloof.models import Progress
 from aloof.models.page import write_page
 from aloof.models.table import standouts
 from aloof.models.table.files import Source
+from aloof.models.table.locating import locating_errors
 from aloof.models.table.lowest import Rows
 from aloof.models.table.model import TableModel
 from aloof.models.table.survey import Survey, survey
@@ -37,9 +38,13 @@ def write_table_page(
     progress: Progress | None,
 ) -> None:
     """Write the page; see `TableModel.report`."""
+    source = data if isinstance(data, Source) else None
     total = data.n_rows if isinstance(data, Source) else data.num_rows
     batches = model.batches(data, rows=_ROWS)
-    found = survey(model, batches, top=top, seed=seed, total=total, progress=progress)
+    with locating_errors(data):
+        found = survey(
+            model, batches, top=top, seed=seed, total=total, source=source, progress=progress
+        )
     write_page(
         path,
         model,
@@ -49,7 +54,7 @@ def write_table_page(
         template="table.html",
         notes=_notes(model, found),
         libraries={"pyarrow": pa.__version__},
-        listed=standouts.top_rows(model, found, top),
+        listed=standouts.top_rows(model, found, top, source),
         columns=standouts.columns(model, found),
         map=_latent_plane(model, found, top),
         columns_used=_columns_used(model),

@@ -188,7 +188,7 @@ def test_interrupted_in_the_middle(
     monkeypatch.setattr("aloof.cli.bench.command.run_study", interrupted)
     result = bench("odds", "--experiment", experiment, "--out", tmp_path / "out")
     assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
+    assert "run the same command again" in result.stderr
 
 
 def test_help_teaches() -> None:

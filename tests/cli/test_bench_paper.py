@@ -103,7 +103,7 @@ def test_the_queue_fills_the_paper_and_then_says_so(paper: Path) -> None:
     assert (found["filled"], found["missing"], found["work"]) == (3, 0, [])
     again = bench("next", "--minutes", 10, "--device", "cpu")
     assert again.exit_code == 2
-    assert again.stderr == ("aloof: There is nothing left to run: see aloof bench status.\n")
+    assert again.stderr == ("aloof: Nothing is left to run. See aloof bench status.\n")
 
 
 def test_the_commands_of_the_status_fill_the_cells_they_name(paper: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_dry_run_runs_nothing(paper: Path) -> None:
 
 def test_only_some_kinds_or_tables(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--only", "images", "--device", "cpu")
-    assert "There is nothing left to run" in result.stderr
+    assert "Nothing is left to run" in result.stderr
     result = bench("next", "--minutes", 10, "--only", "imagse", "--device", "cpu")
     assert "no kind of study 'imagse'; did you mean 'images'" in result.stderr
     result = bench("next", "--minutes", 10, "--table", "image", "--device", "cpu")
@@ -143,7 +143,7 @@ def test_a_limit_shorter_than_one_case(paper: Path) -> None:
     result = bench("next", "--minutes", 0.1, "--device", "cpu")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("aloof: Nothing fits in 0.1 minutes: the shortest is ")
+    assert line.startswith("aloof: Nothing fits into 0.1 minutes. The shortest job is ")
     assert line.endswith("about 0.4 minutes for one case (guessed).")
     assert not (paper / "results").exists()
     result = bench("next", "--minutes", 0, "--device", "cpu")
@@ -203,7 +203,7 @@ def test_an_experiment_that_cannot_run_stops_no_other(paper: Path) -> None:
     (paper / "results" / "odds-zero").write_text("in the way")
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 1
-    assert "odds-zero was not run: ExperimentError: " in result.stderr
+    assert "odds-zero did not run: ExperimentError: " in result.stderr
     assert "4 cases were run. 2 were begun or planned and are left." in result.stdout
     assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
 
@@ -251,7 +251,7 @@ def test_half_a_record_is_said_and_made_again(paper: Path) -> None:
 
 
 def test_folders_that_are_not_there(paper: Path) -> None:
-    assert "There is no folder results: every cell is missing." in bench("status").stdout
+    assert "There is no folder results, so every cell is missing." in bench("status").stdout
     result = bench("page")
     assert result.exit_code == 2
     assert "results holds no record of the paper's tables" in result.stderr
@@ -309,7 +309,7 @@ def test_it_runs_where_little_is_installed(paper: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "2 cases were run." in done.stdout
-    assert "Pictures were not drawn: Drawing pictures needs matplotlib" in done.stderr
+    assert "Could not draw the pictures: Drawing pictures needs matplotlib" in done.stderr
     assert (paper / "results" / "odds-tiny" / "table.md").is_file()
 
 

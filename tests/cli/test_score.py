@@ -189,7 +189,7 @@ def test_interrupted_by_the_user(
         patch.setattr(module.Parts, "add", add_or_stop)
         stopped = aloof(*score)
     assert stopped.exit_code == 130
-    assert "--resume continues" in stopped.stderr
+    assert "--resume to continue" in stopped.stderr
     assert json.loads(aloof(*score, "--resume", "--json").stdout)["n_resumed"] == PART
 
 

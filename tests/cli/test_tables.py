@@ -125,7 +125,7 @@ def test_fit_says_what_it_did_and_leaves_the_model_alone(here: Path) -> None:
     )
     assert done.exit_code == 0
     assert "Learned from 1,188 rows and 15 labelled anomalies in 10 columns" in done.stdout
-    assert "297 rows held out" in done.stdout
+    assert "held out 297 rows" in done.stdout
     assert "aloof score b" in done.stdout
     assert done.stderr == ""
     assert sorted(os.listdir(here)) == sorted([*before, "b"])
@@ -186,7 +186,7 @@ def test_a_killed_fit_of_other_settings_is_no_hindrance(here: Path) -> None:
     (here / ".m.checkpoint.0").write_bytes(b"half a file")
     done = aloof("fit", "train.csv", "--label", "fraud", "--out", "m", *SHORT)
     assert done.exit_code == 0, done.stderr
-    assert "starting over" in done.stderr
+    assert "Starting over" in done.stderr
     assert not list(here.glob(".m.*"))
 
 
@@ -464,7 +464,8 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
         main()
     assert ended.value.code == 1
     assert capsys.readouterr().err == (
-        "aloof: RuntimeError: out of luck. This should not happen. Add --debug to see where.\n"
+        "aloof: RuntimeError: out of luck. This is a bug in aloof. "
+        "Add --debug to see where it happened.\n"
     )
     monkeypatch.setattr(sys, "argv", ["aloof", "fit", "--debug"])
     with pytest.raises(RuntimeError):
@@ -479,7 +480,7 @@ def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("aloof.models.table.fit", interrupted)
     done = aloof("fit", "train.csv", "--label", "fraud", "--out", "m")
     assert done.exit_code == 130
-    assert "The same command continues." in done.stderr
+    assert "Run the same command again to continue." in done.stderr
 
 
 @pytest.mark.parametrize(

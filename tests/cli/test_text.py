@@ -84,7 +84,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
     words = {passage["text"] for reason in told for passage in reason["passages"]}
     assert words & {"thieves", "stole", "money", "hacked", "account"}
     plain = aloof("explain", "model", "new.csv", "--top", "1")
-    assert "what falls away without" in plain.stdout
+    assert "of it due to" in plain.stdout
 
     page = aloof("report", "model", "new.csv", "--out", "report.html")
     assert page.exit_code == 0, page.output

@@ -94,7 +94,7 @@ def test_the_queue_fills_the_paper_and_then_says_so(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 0, result.output
     assert "--experiment experiments/odds-tiny.toml" in result.stdout
-    assert "6 cases were run. See aloof bench status" in result.stdout
+    assert "Ran 6 cases. To see what is missing: aloof bench status" in result.stdout
     assert set(states().values()) == {"filled"}
     folder = paper / "results" / "odds-tiny"
     assert {path.name for path in folder.iterdir()} >= {"table.md", "table.csv", "plot.png"}
@@ -204,7 +204,7 @@ def test_an_experiment_that_cannot_run_stops_no_other(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 1
     assert "odds-zero did not run: ExperimentError: " in result.stderr
-    assert "4 cases were run. 2 were begun or planned and are left." in result.stdout
+    assert "Ran 4 cases, 2 of the planned ones left." in result.stdout
     assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
 
 
@@ -245,7 +245,7 @@ def test_half_a_record_is_said_and_made_again(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 0, result.output
     assert "stops in the middle" in result.stderr
-    assert "1 cases were run" in result.stdout
+    assert "Ran 1 case." in result.stdout
     assert len(path.read_bytes().splitlines()) == 6
     assert set(states().values()) == {"filled"}
 
@@ -308,7 +308,7 @@ def test_it_runs_where_little_is_installed(paper: Path) -> None:
     code = LITTLE.replace("ENTRY", repr(DATASETS["tiny"])).replace("CELL", repr(CELLS[0]))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "2 cases were run." in done.stdout
+    assert "Ran 2 cases." in done.stdout
     assert "Could not draw the pictures: Drawing pictures needs matplotlib" in done.stderr
     assert (paper / "results" / "odds-tiny" / "table.md").is_file()
 

@@ -171,7 +171,7 @@ def _tell_totals(console: Console, found: Status) -> None:
     device = "GPU" if found.speeds.device == "gpu" else "CPU"
     console.print(
         f"\n{record['filled']} of {record['cells']} cells are filled, {record['older']} more "
-        f"by older revisions. The rest takes about {minutes['networks']:,.0f} min on a {device}, "
+        f"by older revisions. The rest takes {minutes['networks']:,.0f} min on a {device}, "
         f"plus {minutes['shallow']:,.0f} min on a CPU for systems without networks.",
         highlight=False,
         soft_wrap=True,

@@ -189,7 +189,7 @@ def test_a_system_that_fails_is_tried_once(
     monkeypatch.setattr("aloof.baselines.BASELINES", {"peer": broken})
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 1
-    assert "2 failed, the first one: ValueError: The 'n_members'" in result.stderr
+    assert "2 failed. The first error: ValueError: The 'n_members'" in result.stderr
     assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
 
 

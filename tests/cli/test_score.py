@@ -149,7 +149,7 @@ def test_a_run_killed_with_force_continues_to_the_same_bytes(
     assert not out.exists()
     again = aloof(*score, out)
     assert again.exit_code == 2
-    assert "not finished" in again.stderr
+    assert "unfinished" in again.stderr
     done = aloof(*score, out, "--resume", "--json")
     assert done.exit_code == 0, done.output
     assert 3 * PART <= json.loads(done.stdout)["n_resumed"] < N
@@ -217,7 +217,7 @@ def corrupt(path: Path) -> None:
         (("model", "new.csv", "--out", "o.xyz"), "ending of 'o.xyz'"),
         (("model", "new.csv", "--out", "no/o.csv"), "no folder no"),
         (("model", "new.csv", "--out", "-", "--json"), "cannot both go"),
-        (("model", "new.csv", "--out", "-", "--resume"), "cannot be continued"),
+        (("model", "new.csv", "--out", "-", "--resume"), "cannot continue"),
         (("model", "new.csv", "--out", "o.csv", "--keep", "citty"), "did you mean 'city'"),
     ],
 )

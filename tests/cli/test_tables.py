@@ -150,7 +150,7 @@ def test_fit_as_json(here: Path) -> None:
     assert found["training"]["n_calibration"] == 148
     assert found["training"]["seed"] == 4
     assert "age" not in [column["name"] for column in found["columns"]]
-    assert found["dropped"]["age"] == "dropped by the user"
+    assert found["dropped"]["age"] == "dropped on request"
     model = TableModel.load("m")
     assert type(model.detector).__name__ == "VAE"
     kinds = {column.name: column.kind for column in model.encoder.columns}
@@ -201,7 +201,7 @@ BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     ),
     "every row an anomaly": (b"a,fraud\n1,1\n2,1\n3,1\n", ["3 of 3 rows", "anomalies"]),
     "anomalies in the majority": (b"a,fraud\n1,1\n2,1\n3,0\n", ["2 of 3 rows"]),
-    "minus one and one": (b"a,fraud\n1,-1\n2,1\n3,1\n", ["-1 and 1 only"]),
+    "minus one and one": (b"a,fraud\n1,-1\n2,1\n3,1\n", ["only -1 and 1"]),
     "one row": (b"a,fraud\n1,0\n", ["got 1 row."]),
     "a line too long": (b"a,fraud\n1,0\n2,0,0\n", ["bad.csv"]),
     "no column left": (b"fraud\n1\n0\n0\n", ["no columns"]),
@@ -233,7 +233,7 @@ def test_a_corrupt_page_in_the_middle_is_named(here: Path) -> None:
     raw[middle : middle + 64] = bytes(64)
     path.write_bytes(raw)
     done = aloof("fit", "bad.parquet", "--label", "fraud", "--out", "m", *SHORT)
-    refused(done, "bad.parquet is damaged", "row group 3 of 4", "Get the file again")
+    refused(done, "bad.parquet is damaged", "row group 3 of 4", "Get a fresh copy")
     assert not (here / "m").exists()
 
 
@@ -424,7 +424,7 @@ def test_extra_columns_are_one_warning_however_many_batches(here: Path) -> None:
     done = aloof("explain", "model", "wide.parquet", "--top", "1")
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
-        "warning: Columns that the model was not trained on are not used: 'extra'."
+        "warning: The model was not trained on these columns and ignores them: 'extra'."
     ]
 
 

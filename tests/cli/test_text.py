@@ -73,7 +73,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
     rows = read(here / "scores.csv")
     ranked = sorted(rows, key=lambda row: -float(row["anomaly_score"]))
     assert {row["ticket"] for row in ranked[:6]} == set("012345")
-    assert "reads unlike what is normal" in ranked[0]["reason_1"]
+    assert "does not read like normal text" in ranked[0]["reason_1"]
 
     judged = aloof("evaluate", "model", "new.csv", "--label", "odd", "--json")
     assert json.loads(judged.stdout)["auroc"] == 1.0
@@ -88,7 +88,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
 
     page = aloof("report", "model", "new.csv", "--out", "report.html")
     assert page.exit_code == 0, page.output
-    assert "reads unlike what is normal" in (here / "report.html").read_text(encoding="utf8")
+    assert "does not read like normal text" in (here / "report.html").read_text(encoding="utf8")
     assert "text" in aloof("info", "model").stdout
 
 
@@ -115,7 +115,7 @@ def test_a_text_file_has_one_document_a_line(here: Path) -> None:
             ["--text", "review", "--embedder", "no/such/model"],
             "'no/such/model' cannot be loaded",
         ),
-        (["--kind", "review=prose"], "cannot be of the kind 'prose'. Known are category"),
+        (["--kind", "review=prose"], "cannot be of the kind 'prose'. Choose from category"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(

@@ -92,7 +92,7 @@ def test_what_is_refused(data: tuple[pd.DataFrame, pd.Series]) -> None:
     frame, y = data
     with pytest.raises(TableError, match="must be one of aloof's"):
         TableDetector(detector="dp").fit(frame, y)  # type: ignore[arg-type]
-    with pytest.raises(TableError, match="the table is scaled already"):
+    with pytest.raises(TableError, match="the table is already scaled"):
         TableDetector(detector=DualPriorVAE(standardize=True)).fit(frame, y)
     with pytest.raises(TableError, match=r"got a Series. .*TableDetector\(\).fit"):
         aloof.fit(frame, label=y)

@@ -261,7 +261,7 @@ def test_changed_data_is_told(model: TableModel, new: pa.Table, tmp_path: Path) 
     sizes = pa.array(new["size"].to_numpy() + 2.0)
     moved = new.set_column(new.schema.get_field_index("size"), "size", sizes)
     model.report(moved, tmp_path / "moved.html")
-    assert "The data may have changed since the training" in Page(tmp_path / "moved.html").words
+    assert "The data may have changed since training" in Page(tmp_path / "moved.html").words
 
 
 def test_training_rows_are_told(small: Small, train: pa.Table, tmp_path: Path) -> None:

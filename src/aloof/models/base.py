@@ -180,7 +180,8 @@ class Model(ABC):
         """Take scores with their labels; `call` says how to get them again."""
         if not (normal := labels != ANOMALY).any():
             raise self.error(
-                f"All {self.things} are labelled as anomalies; it takes others to calibrate."
+                f"All {self.things} are labelled as anomalies. Calibration needs normal or "
+                "unlabelled ones."
             )
         self.detector._calibrate(scores[normal])
         self.training["n_calibration"] = int(normal.sum())
@@ -235,14 +236,14 @@ class Model(ABC):
             *self._origin(),
             (
                 "Calibrated with",
-                "nothing: there are no p-values"
+                "nothing, so there are no p-values"
                 if known is None
                 else f"{count(len(known), one)} {held_out}, none of them labelled as an "
                 "anomaly",
             ),
             (
                 "Threshold",
-                f"flags {self.threshold}; change it without training: aloof threshold",
+                f"flags {self.threshold}; to change it without training: aloof threshold",
             ),
             *self._own_facts(),
             (
@@ -257,8 +258,8 @@ class Model(ABC):
         training = self.training
         return (
             f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
-            f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} without a "
-            "label (taken as normal)"
+            f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} without "
+            "a label (treated as normal)"
         )
 
     def _origin(self) -> list[tuple[str, str]]:
@@ -326,7 +327,7 @@ class Model(ABC):
         scores = self.detector.calibration_scores_
         if scores is None:
             raise self.error(
-                f"The model was fitted without calibration {self.things}, and {who} them. Fit "
-                f"again with calibration=0.2 (--calibration 0.2), or with more {self.things}."
+                f"The model has no calibration {self.things}, and {who} them. Fit again with "
+                f"calibration=0.2 (--calibration 0.2), or with more {self.things}."
             )
         return scores

@@ -33,8 +33,9 @@ def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
     label = options.get("label")
     if label is not None and not isinstance(label, str):
         raise TableError(
-            f"label is the name of a column; got a {type(label).__name__}. Put the labels into "
-            "the frame, or give them beside it: aloof.TableDetector().fit(frame, labels)."
+            f"label must be the name of a column; got a {type(label).__name__}. Put the "
+            "labels into the frame, or pass them separately: "
+            "aloof.TableDetector().fit(frame, labels)."
         )
     given = [name for name, value in options.items() if value is not None]
     kind = kind_for(data, given)

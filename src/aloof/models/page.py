@@ -49,10 +49,11 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
         raise TableError(f"{target} is a folder. Name a file, such as report.html.")
     if target.exists() and not force:
         raise TableError(
-            f"{target} exists. Choose another name, or replace it with force=True (--force)."
+            f"{target} already exists. Choose another name, or replace it with force=True "
+            "(--force)."
         )
     if not target.parent.is_dir():
-        raise TableError(f"{target} cannot be written: there is no folder {target.parent}.")
+        raise TableError(f"Cannot write {target}: there is no folder {target.parent}.")
 
 
 def write_page(

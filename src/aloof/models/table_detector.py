@@ -109,8 +109,9 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             name = getattr(y, "name", None)
             if name in set(names) - set(self.drop):
                 raise TableError(
-                    f"X has a column {name!r}, and so are the labels called: a detector that "
-                    f"reads them as a column learns nothing else. Set drop=({name!r},)."
+                    f"X has a column {name!r}, the same name as the labels. A detector that "
+                    "reads the labels as a column would learn nothing else. Set "
+                    f"drop=({name!r},)."
                 )
             table, label = _beside(table, labels, name)
         options: dict[str, Any] = {} if self.embedder is None else {"embedder": self.embedder}

@@ -205,7 +205,7 @@ def test_commands_speak_of_options(home: Path) -> None:
     assert "To go on without: --missing-columns fill." in done.stderr
     done = aloof("score", "model", "less.csv", "--out", "t.csv", "--missing-columns", "fill")
     assert done.exit_code == 0, done.output
-    assert "warning: `age`: the column is not there; its values count as typical" in done.stderr
+    assert "warning: `age`: the column is gone; its values count as typical" in done.stderr
     assert "not look like the one that was learned from: 1 difference (age)." in done.stdout
     for command in ("explain", "evaluate", "calibrate", "report"):
         help_ = aloof(command, "--help").stdout

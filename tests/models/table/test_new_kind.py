@@ -108,7 +108,7 @@ def test_it_works_from_the_fit_to_the_report(tmp_path: Path) -> None:
 
 
 def test_it_can_be_asked_for_and_refuse() -> None:
-    with pytest.raises(TableError, match=r"of the kind 'adress'\. Known are category"):
+    with pytest.raises(TableError, match=r"of the kind 'adress'\. Choose from category"):
         TableEncoder.fit({"ip": ["10.0.0.1", "b"]}, kinds={"ip": "adress"})
     recipe()
     with pytest.raises(TableError, match="of the kind 'adress'; did you mean 'address'"):

@@ -87,7 +87,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(ending: str, tmp_path: Path) -> 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # SIGXFSZ is ignored
     try:
-        with pytest.raises(TableError, match=r"cannot be written: .*Make room"):
+        with pytest.raises(TableError, match=r"cannot be written: .*Free some space"):
             write_table(tmp_path / f"out.{ending}", table)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

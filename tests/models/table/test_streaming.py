@@ -251,7 +251,7 @@ def test_a_run_that_was_not_finished_is_not_forgotten(
     out = tmp_path / "out.csv"
     with killed_after(2):
         score_file(model, data, out)
-    with pytest.raises(TableError, match=r"not finished.*resume.*force"):
+    with pytest.raises(TableError, match=r"unfinished.*resume.*force"):
         score_file(model, data, out)
     assert len(list(folder_of(out).glob("0*.arrow"))) == 2
     assert score_file(model, data, out, force=True).n_resumed == 0
@@ -338,7 +338,9 @@ def test_a_disk_that_is_full_at_once_leaves_nothing(
         with pytest.raises(TableError, match="too large"):
             score_file(model, data, tmp_path / "out.csv")
     with no_file_above(2000):
-        with pytest.raises(TableError, match=r"too large\. Make room, or write elsewhere\.$"):
+        with pytest.raises(
+            TableError, match=r"too large\. Free some space, or write elsewhere\.$"
+        ):
             score_file(model, data, tmp_path / "out.csv")
     assert os.listdir(tmp_path) == ["data.parquet"]
 
@@ -461,7 +463,7 @@ def test_standard_input_and_output(
         written = capfdbinary.readouterr().out if target == "-" else target.read_bytes()
         assert written == out.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["data.csv", "in.csv", "out.csv"]
-    with pytest.raises(TableError, match="cannot be continued"):
+    with pytest.raises(TableError, match="cannot continue"):
         score_file(model, data, "-", resume=True)
 
 

@@ -36,7 +36,7 @@ __all__ = ["fit"]
 _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 # So many rows are enough to know how values are spread.
 _PROFILED = 200_000
-_REFUSED = {"standardize": "the table is scaled already"}
+_REFUSED = {"standardize": "the table is already scaled"}
 
 
 def fit(
@@ -134,8 +134,8 @@ def fit(
         )
     elif any(option is not None for option in (format, delimiter, encoding, sheet, header)):
         raise TableError(
-            "format, delimiter, encoding, sheet and header say how to read a file, and this is "
-            "none."
+            "format, delimiter, encoding, sheet and header describe a file, but this is not "
+            "one."
         )
     if not isinstance(frame, Source):
         frame = to_table(frame)
@@ -165,7 +165,9 @@ def fit(
     written = frame.written if isinstance(frame, Source) else None
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
-        raise TableError("An anomaly_value needs a label: the column that it is in.")
+        raise TableError(
+            "An anomaly value needs the column it is in: label='fraud' (--label fraud)."
+        )
     names = column_names(frame)
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
@@ -201,7 +203,7 @@ def fit(
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
-            "text='review', on the command line --text review."
+            "text='review' (--text review)."
         )
     remarks = list(encoder.warnings)
     for words in remarks:

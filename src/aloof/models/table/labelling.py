@@ -62,9 +62,9 @@ def read_label_column(
     unknown = [v for v, meaning in zip(values, meanings, strict=True) if meaning is None]
     if unknown:
         raise LabelError(
-            f"Labels in column {name!r} cannot be read: {_listed(unknown)}. Write 1 for "
-            "anomalies, 0 for normal rows and nothing for the others, or say which value "
-            f"means an anomaly ({_HINT})."
+            f"Cannot read the labels in column {name!r}: {_listed(unknown)}. Use 1 for "
+            "anomalies, 0 for normal rows and nothing for the rest, or say which value means "
+            f"anomaly ({_HINT})."
         )
     codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
     labels: NDArray[np.int64] = np.array([*meanings, UNLABELLED], np.int64)[codes]
@@ -88,15 +88,15 @@ def check_labels(
         )
     if anomaly_value is None and {"-1", "1"} == {_plain(value) for value in distinct}:
         raise LabelError(
-            f"Column {name!r} holds -1 and 1 only, and for some tools -1 means an anomaly, for "
-            "others unlabelled. Say which value means an anomaly (on the command line "
-            "--anomaly-value -1), or leave unlabelled rows empty."
+            f"Column {name!r} holds only -1 and 1. Some tools use -1 for anomalies, others "
+            "for unlabelled rows. Say which value means anomaly: anomaly_value=-1 "
+            "(--anomaly-value -1); or leave unlabelled rows empty."
         )
     if 2 * n_anomalies > len(labels):
         raise LabelError(
-            f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies, and it takes "
-            "mostly normal rows to learn what is normal. If the label means something else, "
-            f"say which value means an anomaly ({_HINT})."
+            f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies. Most rows "
+            "must be normal to learn what normal is. If the label means something else, say "
+            f"which value means anomaly ({_HINT})."
         )
 
 

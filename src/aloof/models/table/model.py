@@ -391,7 +391,7 @@ class TableModel(Model):
         """Return the model that fills the columns that a table lacks, if it should."""
         if missing_columns not in get_args(MissingColumns):
             raise TableError(
-                f"Missing columns: the choice is refuse or fill; got {missing_columns!r}."
+                f"Missing columns can be refused or filled; got {missing_columns!r}."
             )
         if missing_columns == "refuse":
             return self
@@ -434,7 +434,7 @@ class TableModel(Model):
                 progress=progress,
             )
         if resume:
-            raise TableError("A frame in memory is scored at once: leave resume out.")
+            raise TableError("A frame in memory is scored in one go: leave out resume.")
         names = source.column_names if keep_all else keep
         rows, done = model._scored_table(source, reasons, names, top)
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
@@ -613,7 +613,7 @@ class TableModel(Model):
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is and what it was made from, as JSON can hold it."""
-        asked = dict.fromkeys(self.drop, "dropped by the user")
+        asked = dict.fromkeys(self.drop, "dropped on request")
         return {
             **super().describe(),
             "understood": self.understood,
@@ -641,14 +641,14 @@ class TableModel(Model):
             rows += (
                 f", drawn at random from {training['n_rows']:,}, with all labelled anomalies"
             )
-        labels = "none: all rows are taken as normal"
+        labels = "none, so all rows are treated as normal"
         if self.label is not None:
             value = "" if self.anomaly_value is None else f" ({self.anomaly_value!r})"
             labels = f"column {self.label}{value}: {self._label_counts()}"
         return [
             ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
             ("Labels", labels),
-            ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+            ("Rows are identified by", "nothing" if self.id is None else f"column {self.id}"),
             *(("Read", words) for words in self.understood),
         ]
 
@@ -677,7 +677,7 @@ class TableModel(Model):
     def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
         encoder = TableEncoder.from_state(state["encoder"])
         if (encoder.n_features,) != detector.shape_:
-            raise ValueError("the columns are not those of the detector")
+            raise ValueError("the columns do not match the detector's")
         names = {name: state[name] for name in _STATE}
         reading = dict(state.get(_READING, {}))  # older models have none
         profile = state.get(_PROFILE)
@@ -693,7 +693,7 @@ class TableModel(Model):
         """Return the column of labels, which must be among those of a table."""
         if self.label is None:
             raise LabelError(
-                "The model was fitted without labels. Say which column has them: "
+                "The model was fitted without labels. Name the column that has them: "
                 "label='fraud', on the command line --label fraud."
             )
         check_column(self.label, names, "labels")
@@ -704,7 +704,9 @@ class TableModel(Model):
         column = self.label if label is None else label
         if column is None:
             if anomaly_value is not None:
-                raise TableError("An anomaly_value needs a label: the column that it is in.")
+                raise TableError(
+                    "An anomaly value needs the column it is in: label='fraud' (--label fraud)."
+                )
             return self
         value = self.anomaly_value if anomaly_value is None else anomaly_value
         return self.with_label(column, value)

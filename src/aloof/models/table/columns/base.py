@@ -6,6 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from shlex import quote
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -186,8 +187,8 @@ class Unread(TableError):
         )
         return (
             f"Column {self.column!r} cannot be read as {self.what}: {self.n_bad:,} of its "
-            f"{self.n_rows:,} values are none, such as {shown}. Say how it is written, or "
-            f"leave it out: --drop {self.column}."
+            f"{self.n_rows:,} values do not fit, such as {shown}. Say how it is written, or "
+            f"leave it out: drop=[{self.column!r}] (--drop {quote(self.column)})."
         )
 
 

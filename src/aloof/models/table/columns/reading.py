@@ -87,13 +87,13 @@ class Reading:
         said = []
         if self.unreadable is not None:
             said.append(
-                f"Column {name!r} holds {count(len(self.unreadable), 'value')} that cannot be "
-                f"read as {what} ({listed(self.unreadable)}), taken as missing."
+                f"Column {name!r}: {count(len(self.unreadable), 'value')} cannot be read as "
+                f"{what} ({listed(self.unreadable)}), treated as missing."
             )
         if self.impossible is not None:
             said.append(
-                f"Column {name!r} holds {count(len(self.impossible), 'value')} that no "
-                f"calendar has ({listed(self.impossible)}), taken as missing."
+                f"Column {name!r}: {count(len(self.impossible), 'date does', 'dates do')} not "
+                f"exist ({listed(self.impossible)}), treated as missing."
             )
         return tuple(said)
 
@@ -128,8 +128,8 @@ def unwrapped(name: str, array: pa.Array) -> pa.Array:
         return array
     if pt.is_nested(kind) or pt.is_interval(kind) or _is_binary(kind):
         raise TableError(
-            f"Column {name!r} holds values of type {kind}, which cannot be read. Drop it, or "
-            "turn it into columns of numbers, text or times."
+            f"Column {name!r} holds values of type {kind}, which aloof cannot read. Drop it, "
+            "or turn it into columns of numbers, text or times."
         )
     return array
 
@@ -239,8 +239,8 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 def _changed(name: str, was: str, kind: pa.DataType) -> TableError:
     return TableError(
-        f"Column {name!r} was read as {was} in training and has the type {kind} now. Give it "
-        "the type it had, or fit again."
+        f"Column {name!r} was read as {was} in training, but now has the type {kind}. Convert "
+        "it back, or fit again."
     )
 
 
@@ -283,7 +283,9 @@ def _wall_time(array: pa.Array, zone: str | None) -> pa.Array:
         there = array.cast(pa.timestamp(array.type.unit, zone or "UTC"))
         return pc.local_timestamp(there)
     except pa.ArrowInvalid as error:
-        raise TableError(f"The time zone {zone!r} is not known here: {error}.") from error
+        raise TableError(
+            f"The time zone {zone!r} is unknown on this machine: {error}."
+        ) from error
 
 
 def _seconds_from_text(

@@ -155,7 +155,7 @@ def test_a_gpu_that_is_not_there(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cuda")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert "this machine has no such device" in line
+    assert "This machine has no device" in line
     assert not (paper / "results").exists()
     found = json.loads(bench("status", "--device", "cuda", "--json").stdout)
     assert found["device"] == "gpu"  # estimates need none

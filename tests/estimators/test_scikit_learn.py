@@ -143,7 +143,7 @@ def test_labels_that_were_not_declared_are_refused() -> None:
             DualPriorVAE(**SHORT).fit(X, y)
         with pytest.raises(ValueError, match="All the 2 fits failed"):
             cross_val_score(DualPriorVAE(**SHORT), X, y, cv=FOLDS)
-    with pytest.raises(LabelError, match="not in the convention"):
+    with pytest.raises(LabelError, match="not part of the convention"):
         DualPriorVAE(labels="sklearn-outlier", **SHORT).fit(X, Y)
     with pytest.raises(ValueError, match=r"'labels' parameter .* got 'sklearn'"):
         DualPriorVAE(labels="sklearn", **SHORT).fit(X, Y)

@@ -97,7 +97,7 @@ def test_what_is_refused(data: tuple[pd.DataFrame, pd.Series]) -> None:
     with pytest.raises(TableError, match=r"got a Series. .*TableDetector\(\).fit"):
         aloof.fit(frame, label=y)
     both = frame.assign(fraud=y)
-    with pytest.raises(TableError, match="X has a column 'fraud', and so are the labels"):
+    with pytest.raises(TableError, match="X has a column 'fraud', the same name as the labels"):
         TableDetector().fit(both, y)
     dropped = TableDetector(detector=DualPriorVAE(**SHORT), drop=("fraud",)).fit(both, y)
     assert "fraud" not in dropped.model_.columns

@@ -361,7 +361,7 @@ def test_early_stopping_restores_the_best_state_of_each_member() -> None:
 
 
 def test_batch_normalisation_of_one_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="raise batch_size"):
+    with pytest.raises(ValueError, match="Raise batch_size"):
         train([data()], [problem([1])], NORMED, config(batch_size=1), device=CPU)
 
 
@@ -519,7 +519,7 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is not a folder"):
         train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path / "inside")
     path.write_bytes(b"not a checkpoint")
-    with pytest.raises(CheckpointError, match="Delete it"):
+    with pytest.raises(CheckpointError, match="delete it"):
         train([data()], [problem([1])], architecture(), settings, device=CPU, checkpoint=path)
 
 

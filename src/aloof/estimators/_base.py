@@ -429,7 +429,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         else:
             rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
             if not bool(torch.isfinite(rows).all()):
-                raise ValueError("X holds values too large for float32; set standardize=True.")
+                raise ValueError("X holds values too large for float32. Set standardize=True.")
         self._scoring_dtype = check_architecture(
             self._architecture(),
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
@@ -502,7 +502,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         )
         if self.filters is not None and (own or checked.ndim != 4):
             raise ValueError(
-                "filters are those of aloof's own networks for images (n, channels, height, "
+                "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
             )
         if checked.ndim == 4 and (not own or are_bytes(checked)):
@@ -592,7 +592,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             n_held = max(1, round(self.validation_fraction * len(normal)))
             if len(normal) - n_held < 2:
                 raise ValueError(
-                    f"patience={self.patience} holds rows out, and {len(normal)} rows are too "
+                    f"patience={self.patience} holds rows out, but {len(normal)} rows are too "
                     "few for that. Set patience=None."
                 )
             normal, held_normal = _split(normal, n_held, rng)

@@ -74,8 +74,8 @@ class LabelledDetector(Detector):
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         if len(problem.anomaly) == 0:
             warnings.warn(
-                f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
-                "trained as a plain VAE.",
+                f"{type(self).__name__} was given no labelled anomalies (no 1 in y), so it "
+                "trains as a plain VAE.",
                 LabelWarning,
                 stacklevel=4,
             )
@@ -84,7 +84,7 @@ class LabelledDetector(Detector):
         if max_epochs <= warmup_epochs:
             warnings.warn(
                 f"max_epochs={max_epochs} ends before the labelled anomalies join after "
-                f"warmup_epochs={warmup_epochs}: they are not used.",
+                f"warmup_epochs={warmup_epochs}, so they are not used.",
                 LabelWarning,
                 stacklevel=4,
             )

@@ -57,7 +57,7 @@ def fit_many(
     """
     if len(detectors) != len(data):
         raise ValueError(
-            f"fit_many needs (X, y) for each detector; got {len(detectors)} detectors and "
+            f"fit_many needs one (X, y) for each detector; got {len(detectors)} detectors and "
             f"{len(data)} pairs."
         )
     if any(detector.checkpoint is not None for detector in detectors):

@@ -45,7 +45,7 @@ def test_odd_values_warn_and_count_as_unlabelled() -> None:
 
 
 def test_a_majority_of_anomalies_warns() -> None:
-    with pytest.warns(LabelWarning, match="inverted"):
+    with pytest.warns(LabelWarning, match="the opposite of what you want"):
         read_labels([1, 1, 1, 0], 4)
 
 

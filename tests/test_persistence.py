@@ -373,7 +373,7 @@ def test_parameters_of_every_number_type_are_saved(tmp_path: Path) -> None:
 
 def test_unwritable_place(model: DualPriorVAE, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="cannot be written"):
+    with pytest.raises(ModelError, match="is not a folder to write to"):
         model.save(tmp_path / "file" / "model")
 
 

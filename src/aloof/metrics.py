@@ -49,12 +49,12 @@ def check_both(
     """
     anomaly, normal = labels == ANOMALY, labels == NORMAL
     if not anomaly.any() or not normal.any():
-        missing = f"normal {things}" if anomaly.any() else "anomalies"
+        missing = f"{things} labelled as {'normal' if anomaly.any() else 'anomalies'}"
         raise LabelError(
-            f"An evaluation needs both anomalies and normal {things}, but none are labelled "
-            f"as {missing}: of {len(labels):,} {things}, {int(anomaly.sum()):,} are labelled "
-            f"as anomalies and {int(normal.sum()):,} as normal. Unlabelled ones do not count. "
-            f"Label known anomalies with 1 and known normal {things} with 0."
+            f"There are no {missing}, but an evaluation needs both kinds: of {len(labels):,} "
+            f"{things}, {int(anomaly.sum()):,} are labelled as anomalies and "
+            f"{int(normal.sum()):,} as normal. Unlabelled ones do not count. Label known "
+            f"anomalies with 1 and known normal {things} with 0."
             + (" If this is a fold, use cv=StratifiedKFold(shuffle=True)." if in_folds else "")
         )
 

@@ -254,7 +254,7 @@ def test_series_are_labels_by_position() -> None:
         same = DualPriorVAE(**SHORT).fit(X, pd.Series(Y, index=index))
         np.testing.assert_array_equal(same.score_samples(X), plain)
     frame, turned = pd.DataFrame(X), pd.Series(Y)[::-1]
-    with pytest.warns(LabelWarning, match=r"give y.loc\[X.index\]"):
+    with pytest.warns(LabelWarning, match=r"pass y.loc\[X.index\]"):
         DualPriorVAE(**SHORT).fit(frame, turned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -67,7 +67,7 @@ def known(what: str, names: Iterable[str]) -> Callable[[_N], _N]:
     --------
     >>> known("method", ["dp", "mml"])("dpp")
     Traceback (most recent call last):
-    ValueError: There is no method 'dpp'; did you mean 'dp'? Known are dp, mml.
+    ValueError: There is no method 'dpp'; did you mean 'dp'? Choose from dp, mml.
     """
     allowed = list(names)
 

@@ -268,8 +268,8 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
             raise TableError(
                 f"Column {name!r} cannot have the decimal sign {given!r}: {against:,} of "
                 f"{count(n, 'value')} can only be read with {_OTHER[given]!r}, such as "
-                f"{example!r}. Set the sign for this column: decimal={{{name!r}: "
-                f"{_OTHER[given]!r}}} (--decimal {quote(f'{name}={_OTHER[given]}')})."
+                f"{example!r}. Use decimal={{{name!r}: {_OTHER[given]!r}}} "
+                f"(--decimal {quote(f'{name}={_OTHER[given]}')}) for this column."
             )
         return given, "as you said"
     if own:
@@ -281,10 +281,10 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
         raise Question(
             f"Column {name!r} mixes numbers with a decimal point, such as {examples[0]!r} "
             f"({found.only['.']:,}), and with a decimal comma, such as {examples[1]!r} "
-            f"({found.only[',']:,}). Choose one, and the others become gaps: "
-            f"decimal={{{name!r}: ','}} (--decimal {quote(f'{name}=,')}) or "
-            f"decimal={{{name!r}: '.'}} (--decimal {quote(f'{name}=.')}). Or leave the column "
-            f"out: drop=[{name!r}] (--drop {quote(name)}). Or, if these are not numbers: "
+            f"({found.only[',']:,}). Choose decimal={{{name!r}: ','}} "
+            f"(--decimal {quote(f'{name}=,')}) or decimal={{{name!r}: '.'}} "
+            f"(--decimal {quote(f'{name}=.')}), and the others become gaps. Or leave the "
+            f"column out: drop=[{name!r}] (--drop {quote(name)}). Or, if these are not numbers: "
             f"kinds={{{name!r}: 'category'}} (--kind {quote(f'{name}=category')})."
         )
     open_signs = [sign for sign in ".," if found.either[sign]]
@@ -308,8 +308,9 @@ def _question(name: str, found: NumberEvidence, sign: str) -> Question:
     n = found.either[sign]
     return Question(
         f"Column {name!r}: {example!r} could be {numeral[0]} or {numeral[1]}, and so could "
-        f"all {count(n, 'value')} with a {_CALLED[sign]}; no other column settles it. Set "
-        f"thousands={sign!r} (--thousands {sign}) or decimal={sign!r} (--decimal {sign})."
+        f"all {count(n, 'value')} with a {_CALLED[sign]}; no other column settles it. "
+        f"Set thousands={sign!r} (--thousands {sign}) or decimal={sign!r} (--decimal {sign}) "
+        "to say which."
     )
 
 

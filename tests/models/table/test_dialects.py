@@ -387,7 +387,7 @@ def test_wishes_about_what_is_no_text_are_refused() -> None:
         TableError, match=r"decimal \(--decimal\) describes how text is written"
     ):
         TableEncoder.fit({"x": [1.5, 2.5]}, wishes=Wishes(decimal=","))
-    with pytest.raises(TableError, match="Column 'x' is no text"):
+    with pytest.raises(TableError, match="Column 'x' does not hold text"):
         TableEncoder.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, wishes=Wishes(decimal={"x": ","}))
     with pytest.raises(TableError, match=r"no column 'z'"):
         TableEncoder.fit({"x": [1.5, 2.5]}, wishes=Wishes(decimal={"z": ","}))

@@ -284,8 +284,8 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
             f"({found.only[',']:,}). Choose decimal={{{name!r}: ','}} "
             f"(--decimal {quote(f'{name}=,')}) or decimal={{{name!r}: '.'}} "
             f"(--decimal {quote(f'{name}=.')}), and the others become gaps. Or leave the "
-            f"column out: drop=[{name!r}] (--drop {quote(name)}). Or, if these are not numbers: "
-            f"kinds={{{name!r}: 'category'}} (--kind {quote(f'{name}=category')})."
+            f"column out: drop=[{name!r}] (--drop {quote(name)}). Or, if these are not "
+            f"numbers: kinds={{{name!r}: 'category'}} (--kind {quote(f'{name}=category')})."
         )
     open_signs = [sign for sign in ".," if found.either[sign]]
     locale = hints.locale

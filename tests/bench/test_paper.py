@@ -404,7 +404,7 @@ def test_half_a_record_is_left_out_with_a_warning(experiments: Make, tmp_path: P
     files = experiments(images_cifar10=CIFAR)
     half = json.dumps(image_record(normal=4))[:40]
     write(tmp_path / "images-cifar10", image_record(), end="\n" + half)
-    with pytest.warns(AloofWarning, match="stops in the middle"):
+    with pytest.warns(AloofWarning, match="is cut off"):
         results = read_results(tmp_path, files)
     assert len(results.of("images", DP.sources[0].wants[0])) == 1
 
@@ -437,7 +437,7 @@ def test_the_folders_that_are_not_there(experiments: Make, tmp_path: Path) -> No
     experiments(images_cifar10=CIFAR)
     found = look(tmp_path / "nothing", tmp_path / "experiments")
     assert {filling.state for filling in found.fillings} == {"missing"}
-    with pytest.raises(ExperimentError, match="There is no experiment in"):
+    with pytest.raises(ExperimentError, match="There are no experiments in"):
         look(tmp_path, tmp_path / "nothing")
     with pytest.raises(ExperimentError, match="no table 'image'; did you mean 'images'"):
         look(tmp_path, tmp_path / "experiments", tables=["image"])

@@ -76,10 +76,10 @@ def test_a_file_of_something_else_is_an_error(tmp_path: Path) -> None:
         read_records(path)
     for text in ("results\n", "3\n"):
         path.write_text(text)
-        with pytest.raises(ExperimentError, match=r"Line 1 of .* not a record of aloof"):
+        with pytest.raises(ExperimentError, match=r"Line 1 of .* not an aloof record"):
             read_records(path)
     path.write_bytes(b"\x80\n")
-    with pytest.raises(ExperimentError, match="is not a file of records"):
+    with pytest.raises(ExperimentError, match="does not hold records"):
         read_records(path)
 
 

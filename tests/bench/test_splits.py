@@ -196,10 +196,10 @@ def test_arguments_that_make_no_sense(arguments, message) -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1, -1, 0, 1], "true labels"),
-        ([[0, 1], [0, 1]], "true labels"),
-        ([0.0, np.nan, 1.0], "true labels"),
-        (["0", "1", "0", "1"], "true labels"),
+        ([0, 1, -1, 0, 1], "true label"),
+        ([[0, 1], [0, 1]], "true label"),
+        ([0.0, np.nan, 1.0], "true label"),
+        (["0", "1", "0", "1"], "true label"),
         ([0, 0, 0, 1], "y has 1 anomalies; a split needs at least 2"),
         ([1, 1, 1], "y has 0 normal rows"),
     ],

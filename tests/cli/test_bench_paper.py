@@ -211,7 +211,7 @@ def test_an_experiment_that_cannot_run_stops_no_other(paper: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"revision": 99}, "holds 1 records of a newer version of aloof. Update aloof."),
+        ({"revision": 99}, "holds 1 record from a newer version of aloof. Update aloof."),
         ({"seed": ...}, "is not a record of this experiment: it lacks seed."),
     ],
 )
@@ -244,7 +244,7 @@ def test_half_a_record_is_said_and_made_again(paper: Path) -> None:
     path.write_bytes(whole[:-200])
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert "stops in the middle" in result.stderr
+    assert "is cut off" in result.stderr
     assert "Ran 1 case." in result.stdout
     assert len(path.read_bytes().splitlines()) == 6
     assert set(states().values()) == {"filled"}
@@ -257,7 +257,7 @@ def test_folders_that_are_not_there(paper: Path) -> None:
     assert "results holds no record of the paper's tables" in result.stderr
     result = bench("status", "--experiments", "nowhere")
     assert result.exit_code == 2
-    assert "There is no experiment in nowhere." in result.stderr
+    assert "There are no experiments in nowhere." in result.stderr
 
 
 def test_the_page_is_made_from_records(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,7 +252,7 @@ def test_mistakes_are_one_line(
         ({"lr_schedule": "linear"}, "lr_schedule must be"),
         ({"size": 4}, "size must be at least 8"),
         ({"n_walls": 9}, "n_walls must be 1 to 2"),
-        ({"warmup_epochs": 6}, "warmup_epochs must be less than max_epochs, 6"),
+        ({"warmup_epochs": 6}, "warmup_epochs must be less than max_epochs, which is 6"),
     ],
 )
 def test_numbers_that_cannot_be(options: dict[str, Any], words: str) -> None:

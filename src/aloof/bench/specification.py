@@ -132,7 +132,7 @@ def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
-        raise ExperimentError(f"The experiment {file} cannot be read: {reason}.") from error
+        raise ExperimentError(f"Cannot read the experiment {file}: {reason}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"The experiment {file} is not valid TOML: {error}.") from error
 

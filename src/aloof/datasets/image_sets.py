@@ -93,7 +93,7 @@ class PublicImages(Dataset):
             if pixels.shape != (len(labels), *self.shape):
                 raise DatasetError(
                     f"The files of {self.name} hold {len(labels)} labels and images of shape "
-                    f"{pixels.shape}; they should be of shape (n, {str(self.shape)[1:]}."
+                    f"{pixels.shape}; the shape should be (n, {str(self.shape)[1:]}."
                 )
             if len(labels) == 0 or labels.max() >= len(self.classes):
                 raise DatasetError(f"The files of {self.name} do not hold its classes.")
@@ -112,7 +112,7 @@ class PublicImages(Dataset):
         )
         if found.skipped:
             raise DatasetError(
-                f"{file.path} holds {len(found.skipped)} files that are no images; the first "
+                f"{file.path} holds {len(found.skipped)} files that are not images; the first "
                 f"is {found.skipped[0]}."
             )
         parts = [PurePosixPath(name).parts[0] for name in found.names]

@@ -118,7 +118,7 @@ def test_numbers_replace_those_of_a_setting_and_are_recorded() -> None:
             r"numbers.milestones only apply to lr_schedule 'step'; got 'cosine'",
         ),
         ({"methods": ["cae"], "numbers": {"gamma": 2}}, "numbers only apply to our methods"),
-        ({"methods": ["vae", "dp"], "variants": ["same-unfreeze"]}, "'vae' has none"),
+        ({"methods": ["vae", "dp"], "variants": ["same-unfreeze"]}, "'vae' does not"),
         (
             {
                 "methods": ["dp"],

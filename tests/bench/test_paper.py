@@ -366,8 +366,8 @@ def write(folder: Path, *records: dict[str, Any], end: str = "\n") -> Path:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"dataset": "mnist"}, "holds 1 records of another experiment than"),
-        ({"revision": 99}, "holds 1 records of a newer version of aloof"),
+        ({"dataset": "mnist"}, "holds 1 record of another experiment than"),
+        ({"revision": 99}, "holds 1 record from a newer version of aloof"),
         ({"sampler": "VAE"}, None),
     ],
 )
@@ -430,7 +430,7 @@ def test_errors_and_other_configurations_fill_nothing(
         (3, True),
     ]
     (note,) = results.notes
-    assert "holds 1 records of another configuration" in note
+    assert "holds 1 record with another configuration" in note
 
 
 def test_the_folders_that_are_not_there(experiments: Make, tmp_path: Path) -> None:

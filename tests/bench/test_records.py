@@ -54,7 +54,7 @@ def test_a_torn_line_is_left_out_and_then_cut_off(tmp_path: Path) -> None:
     append(path, CASE)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:20])
-    with pytest.warns(AloofWarning, match=r"last line of .*records.jsonl stops in the middle"):
+    with pytest.warns(AloofWarning, match=r"last line of .*records.jsonl is cut off"):
         assert len(read_records(path)) == 1
     append(path, OTHER)
     assert [record["method"] for record in read_records(path)] == ["dp", "knn"]

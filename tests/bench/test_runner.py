@@ -243,7 +243,8 @@ def test_warnings_of_a_method_are_kept_with_its_record(
 ) -> None:
     records = run_study(study(methods=["dp"], gamma_l=0.0, seeds=1), tmp_path)
     assert (
-        "LabelWarning: DualPriorVAE was given no labelled anomaly" in records[0]["warnings"][0]
+        "LabelWarning: DualPriorVAE was given no labelled anomalies"
+        in records[0]["warnings"][0]
     )
 
 

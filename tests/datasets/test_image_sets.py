@@ -82,7 +82,7 @@ def test_an_archive_becomes_images_with_labels(folder: Path) -> None:
     [
         ([*CATS, "train/birds/0.png"], "folder 'birds'"),
         ([*CATS, "valid/cats/0.png"], "folder 'valid'"),
-        ([*CATS, "train/cats/x.heic"], "1 files that are no images"),
+        ([*CATS, "train/cats/x.heic"], "1 file that cannot be used"),
         (CATS[:4], "do not hold its classes"),
     ],
 )
@@ -114,7 +114,9 @@ def test_how_to_make_what_has_no_public_home_is_said(
     monkeypatch.delenv("ALOOF_DATA")
     with (
         caplog.at_level(logging.WARNING),
-        pytest.raises(DatasetError, match=r"no public home(.|\n)*train/<class>/\*\.png"),
+        pytest.raises(
+            DatasetError, match=r"cannot be downloaded in the form(.|\n)*train/<class>/\*\.png"
+        ),
     ):
         load_dataset("cifar10")
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aloof.datasets.files import DataFile, LocalFile
 from aloof.datasets.registry import Dataset, register
 from aloof.exceptions import DatasetError, ImageError
+from aloof.phrases import count
 
 __all__ = ["ImageDataset", "PublicImages"]
 
@@ -112,7 +113,7 @@ class PublicImages(Dataset):
         )
         if found.skipped:
             raise DatasetError(
-                f"{file.path} holds {len(found.skipped)} files that are not images; the first "
+                f"{file.path} holds {count(len(found.skipped), 'file')} that cannot be used; the first "
                 f"is {found.skipped[0]}."
             )
         parts = [PurePosixPath(name).parts[0] for name in found.names]

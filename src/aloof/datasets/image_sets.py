@@ -113,8 +113,8 @@ class PublicImages(Dataset):
         )
         if found.skipped:
             raise DatasetError(
-                f"{file.path} holds {count(len(found.skipped), 'file')} that cannot be used; the first "
-                f"is {found.skipped[0]}."
+                f"{file.path} holds {count(len(found.skipped), 'file')} that cannot be used. "
+                f"The first: {found.skipped[0]}."
             )
         parts = [PurePosixPath(name).parts[0] for name in found.names]
         if unknown := sorted({*found.folders} - {*self.classes} | {*parts} - {"train", "test"}):

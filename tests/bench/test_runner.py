@@ -342,7 +342,7 @@ def test_a_folder_that_cannot_be_used(study: Callable[..., OddsStudy], tmp_path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"revision": 99}, "1 records of a newer version of aloof .revision 99 of vae"),
+        ({"revision": 99}, "1 record from a newer version of aloof .revision 99 of vae"),
         ({"shape": "round"}, "it has shape, which this version does not know"),
         ({"seed": ...}, "it lacks seed"),
     ],

@@ -67,14 +67,14 @@ def meanings(convention: Labels) -> dict[Any, int]:
 
 
 def encode_labels(y: ArrayLike, convention: Labels) -> NDArray[np.int64]:
-    """Convert labels of another convention; anything unexpected is an error.
+    """Convert labels from another convention; unexpected values are an error.
 
     Parameters
     ----------
     y
         Labels. Missing values (NaN, None, pandas' NA) are unlabelled.
     convention
-        Who wrote them, or a mapping from their values to 1, 0 and -1.
+        The convention they follow, or a mapping from their values to 1, 0 and -1.
 
         ================== ======= ====== ==========
         convention         anomaly normal unlabelled

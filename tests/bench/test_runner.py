@@ -222,7 +222,7 @@ def test_too_few_anomalies_leave_a_cell_empty_and_say_why(
     few = [record for record in records if record["dataset"] == "few"]
     assert {record["status"] for record in few} == {"infeasible"}
     assert few[0]["message"].startswith("infeasible: gamma_l = 0.1 asks for 7 labelled")
-    assert "have 2 anomalies" in few[0]["message"]
+    assert "have only 2 anomalies" in few[0]["message"]
     assert sum(measured) == 4
     text = table(what, records, tmp_path)
     assert "| vae (ours, short) |  | " in text

@@ -27,10 +27,10 @@ def fit_many(
 ) -> None:
     """Fit each detector to its own data, all members of all detectors in one stack.
 
-    The result is that of fitting one after the other, up to floating-point rounding, in a
-    fraction of the time: for cross-validation, for repeated splits, for a grid of numbers
+    Gives the same result as fitting one after the other, up to floating-point rounding, in a
+    fraction of the time. Use it for cross-validation, repeated splits, or a grid over numbers
     such as `beta_kl`, `alpha` and `gamma`. Detectors that differ in anything else (method,
-    networks, schedule) or in the size of their batches form stacks of their own.
+    networks, schedule) or in the size of their batches form separate stacks.
 
     Parameters
     ----------

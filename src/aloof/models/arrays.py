@@ -111,7 +111,7 @@ class ArrayModel(Model):
     def calibrate(
         self, data: Any, *, labels: str | os.PathLike[str] | ArrayLike | None = None
     ) -> ArrayModel:
-        """Learn which scores normal rows have from rows that were not trained on."""
+        """Learn how normal rows score, from rows the model was not trained on."""
         scores = self.anomaly_score(data)
         call = made_by(self.calibrate, _name(data), {"labels": labels})
         return self._calibrated(self._labels(labels, len(scores)), scores, call)

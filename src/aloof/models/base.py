@@ -94,12 +94,12 @@ class Model(ABC):
     def p_values(self, data: Any) -> NDArray[np.float64]:
         """Return how likely a normal row or image is to look at least as anomalous as each.
 
-        Needs what was held out to calibrate with; see `docs/decisions.md`.
+        Needs calibration rows; see `docs/decisions.md`.
         """
         return p_values(self._calibration("p-values need"), self.anomaly_score(data))
 
     def is_anomaly(self, data: Any) -> NDArray[np.bool_]:
-        """Return which are anomalies by the present `threshold`."""
+        """Return which are anomalies by the current `threshold`."""
         return self.decide(self.anomaly_score(data))
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -196,7 +196,7 @@ class Model(ABC):
         fdr: float | None = None,
         value: float | None = None,
     ) -> Self:
-        """Choose how many are called anomalies, without fitting again.
+        """Choose how many are flagged as anomalies, without fitting again.
 
         Takes exactly one rule, as `aloof.VAE.set_threshold` does, and returns the model.
         """

@@ -33,7 +33,7 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
     path
         The file to be.
     force
-        Whether a file that is there may be replaced.
+        Whether to replace an existing file.
     top
         How many to list.
     """

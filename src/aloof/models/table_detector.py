@@ -33,20 +33,18 @@ _SET_HERE = {"labels", "n_members", "random_state", "verbose", "checkpoint"}
 class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Anomaly detection in frames of numbers, categories, times and text, gaps and all.
 
-    What `aloof.fit` does, for people with a frame and labels beside it: it learns how to read
-    each column from the training rows, and a detector learns from what was read.
+    Does what `aloof.fit` does, with the labels in a separate `y`: it learns from the training
+    rows how to read each column, and a detector learns from what was read.
 
     Parameters
     ----------
     detector
-        What learns: one of aloof's detectors, whose parameters can be searched as
-        ``detector__beta_kl``. None: `aloof.DualPriorVAE`. Its parameter `labels` says who
-        wrote the labels.
+        One of aloof's detectors, whose parameters can be searched as ``detector__beta_kl``.
+        None: `aloof.DualPriorVAE`. Its parameter `labels` names the convention of the labels.
     kinds, drop, text, embedder
-        About the columns, as in `aloof.models.table.fit`.
+        How to read the columns, as in `aloof.models.table.fit`.
     calibration
-        Share of the rows not labelled as anomalies that are held out to set the threshold
-        with; 0: none.
+        Share of the rows not labelled as anomalies to hold out for the threshold. 0: none.
 
     Attributes
     ----------

@@ -283,13 +283,13 @@ class ImageModel(Model):
         data
             A folder, a zip archive, a file, an `ImageSet` or an array.
         out
-            The file to be.
+            The file to write.
         top
             How many of the most anomalous images to explain.
         title
             The heading.
         force
-            Whether a file that is there may be replaced.
+            Whether to replace an existing file.
         **labels
             Where labels to compare with come from, if there are any; see `ImageLabels`.
         """

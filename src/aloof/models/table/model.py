@@ -205,14 +205,14 @@ class TableModel(Model):
     def anomaly_score(
         self, data: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float64]:
-        """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
+        """Return how anomalous each row is; higher is worse. For `warn`, see `encode`."""
         encoded = self.encode(data, warn=warn)
         return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
 
-        Takes six to ten times as long as the scores do.
+        Takes six to ten times as long as scoring.
         """
         used = self._used(frame)
         return self.explain_encoded(self.encoder.transform(used), used)
@@ -261,9 +261,9 @@ class TableModel(Model):
         sort: bool = False,
         missing_columns: MissingColumns = "refuse",
     ) -> Any:
-        """Return what there is to say about each row, as a frame of the same flavour.
+        """Return the score, verdict and reasons of each row, as the same kind of frame.
 
-        Warns where the rows do not look like those that were learned from; see `drift`.
+        Warns if the rows do not look like the training rows; see `drift`.
 
         Parameters
         ----------
@@ -274,9 +274,9 @@ class TableModel(Model):
         keep, keep_all, top, flagged_only, sort
             See `streaming.score_file`.
         missing_columns
-            What becomes of a table that lacks columns of the training table: "refuse" it, or
-            "fill" them. Their values count as missing then; where none was missing in
-            training, as typical. A `DriftWarning` names them.
+            What to do with a table that lacks columns of the training table: "refuse" it, or
+            "fill" them. Filled values count as missing, or as typical if none were missing in
+            training. A `DriftWarning` names the columns.
 
         Returns
         -------
@@ -321,11 +321,11 @@ class TableModel(Model):
         return rows, done
 
     def drift(self, data: Any) -> tuple[Drift, ...]:
-        """Return in which ways rows do not look like those that were learned from.
+        """Return in which ways rows do not look like the training rows.
 
         Columns that are gone or new, values that are missing or cannot be read, numbers in
-        another unit or range, categories never seen or of other shares, times far from those
-        of training. Fresh rows of the same source rarely give any. `score` also says where
+        another unit or range, categories never seen or with other shares, times far from the
+        training period. Fresh rows from the same source rarely differ. `score` also warns if
         more rows are flagged than the threshold explains.
 
         Parameters
@@ -452,7 +452,7 @@ class TableModel(Model):
         missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> MostAnomalous:
-        """Return the rows with the highest scores, or those that are asked for, and why.
+        """Return the rows with the highest scores, or the rows you ask for, and why.
 
         Parameters
         ----------
@@ -463,12 +463,12 @@ class TableModel(Model):
         reasons
             How many reasons for each.
         ids, rows
-            Rows to tell about in place of the highest: by their values in the id column, and
-            by their numbers, counted from 1. They come in the order of the table.
+            Rows to return instead of the highest: by their values in the id column, and by
+            their numbers, counted from 1. They come in the order of the table.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         from aloof.models.table.highest import highest_rows
 
@@ -496,13 +496,13 @@ class TableModel(Model):
         Parameters
         ----------
         data
-            A frame, a path or a `Source`. Rows without a label have no say.
+            A frame, a path or a `Source`. Rows without a label are ignored.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training.
+            The column with the labels, and the label that means anomaly. None: as in training.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         model, source = self._accepting(missing_columns), self.read(data)
         labelled = model._labelled(label, anomaly_value)
@@ -518,23 +518,23 @@ class TableModel(Model):
         missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> TableModel:
-        """Learn which scores normal rows have from rows that were not trained on.
+        """Learn how normal rows score, from rows the model was not trained on.
 
         Parameters
         ----------
         data
             A frame, a path or a `Source`.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training, if it is
-            there. Rows labelled as anomalies are left out.
+            The column with the labels, and the label that means anomaly. None: as in training,
+            if the column exists. Rows labelled as anomalies are left out.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
 
         Returns
         -------
-        The model. The rule of its threshold stays; the level is that of these rows.
+        The model. The rule of its threshold stays; its level now comes from these rows.
         """
         model, source = self._accepting(missing_columns), self.read(data)
         labelled = model._labelled(label, anomaly_value)
@@ -561,9 +561,9 @@ class TableModel(Model):
     ) -> None:
         """Write what the model finds in a table into one HTML file.
 
-        The file holds its pictures and loads nothing from elsewhere. All rows are scored and
-        counted, and of a large table some are drawn at random for the map and for the shares
-        of the columns. It appears whole under its name, or not at all.
+        The file includes its pictures and loads nothing from elsewhere. All rows are scored
+        and counted; from a large table, some are drawn at random for the map and for the
+        shares of the columns. The file appears complete or not at all.
 
         Parameters
         ----------
@@ -571,21 +571,21 @@ class TableModel(Model):
             A frame, a path or a `Source`. If it has the column of labels, the report compares
             with them.
         out
-            The file to be.
+            The file to write.
         top
             How many of the most anomalous rows to list.
         title
             The heading.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training.
+            The column with the labels, and the label that means anomaly. None: as in training.
         missing_columns
             As in `score`.
         force
-            Whether a file that is there may be replaced.
+            Whether to replace an existing file.
         seed
             Decides which rows are drawn.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         from aloof.models.page import check_report
         from aloof.models.table.page import write_table_page

@@ -48,7 +48,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet, .arrow; "-":
         standard output.
     force
-        Whether a file that is there may be replaced.
+        Whether to replace an existing file.
     """
     name = os.fspath(path)
     if name == "-":

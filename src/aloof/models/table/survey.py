@@ -75,7 +75,7 @@ def survey(
     total
         How many rows there are, if that is known.
     progress
-        Called with how many rows are done, and how many there are.
+        Called with the number of rows done and the total.
     """
     generator = np.random.default_rng(seed)
     tally = Tally(model.detector.decision_)

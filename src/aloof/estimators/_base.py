@@ -163,7 +163,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         Share of the training rows not labelled as anomalies that `predict` flags. It only
         sets the threshold after `fit`; see `set_threshold`.
     labels
-        Convention of the labels given to `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly,
+        Convention of the labels for `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly,
         0 normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
         ``"deepod"``, ``"deepsad"``, or a mapping such as ``{"fraud": 1, "ok": 0}``; see
         `aloof.encode_labels`.

@@ -18,6 +18,7 @@ from aloof._version import __version__
 if typing.TYPE_CHECKING:
     from aloof.estimators import (
         VAE,
+        Committee,
         DualPriorVAE,
         MaxMinDualPriorVAE,
         MaxMinVAE,
@@ -32,6 +33,7 @@ if typing.TYPE_CHECKING:
 
 __all__ = [
     "VAE",
+    "Committee",
     "DualPriorVAE",
     "ImageModel",
     "MaxMinDualPriorVAE",
@@ -49,6 +51,7 @@ __all__ = [
 # and tables need pyarrow, which the detectors do without.
 _HOMES = {
     "VAE": "estimators",
+    "Committee": "estimators",
     "DualPriorVAE": "estimators",
     "ImageModel": "models.images",
     "MaxMinDualPriorVAE": "estimators",

@@ -188,7 +188,12 @@ class SavedTensors:
         return name in self._left
 
     def take(
-        self, name: str, dtype: torch.dtype, *shape: int | None, infinite: bool = False
+        self,
+        name: str,
+        dtype: torch.dtype,
+        *shape: int | None,
+        infinite: bool = False,
+        empty: bool = False,
     ) -> Tensor:
         """Return a tensor without NaN.
 
@@ -200,13 +205,16 @@ class SavedTensors:
             What it must have; None: any length but 0.
         infinite
             Whether values may be.
+        empty
+            Whether a length that may be any may also be 0.
         """
         if name not in self._left:
             raise self._wrong(name, "is missing")
         tensor = self._left.pop(name)
         sizes = zip(tensor.shape, shape, strict=False)
         fits = len(tensor.shape) == len(shape) and all(
-            size == wanted if wanted is not None else size > 0 for size, wanted in sizes
+            size == wanted if wanted is not None else size > 0 or empty
+            for size, wanted in sizes
         )
         if tensor.dtype != dtype or not fits:
             wanted = ", ".join("any" if size is None else str(size) for size in shape)

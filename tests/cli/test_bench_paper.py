@@ -254,7 +254,7 @@ def test_folders_that_are_not_there(paper: Path) -> None:
     assert "There is no folder results, so every cell is missing." in bench("status").stdout
     result = bench("page")
     assert result.exit_code == 2
-    assert "results holds no record of the paper's tables" in result.stderr
+    assert "results holds no records of the paper's tables" in result.stderr
     result = bench("status", "--experiments", "nowhere")
     assert result.exit_code == 2
     assert "There are no experiments in nowhere." in result.stderr

@@ -227,7 +227,7 @@ def test_networks_of_a_stack_are_those_trained_alone() -> None:
         (["--worlds", "0"], "n_worlds must be at least 1"),
         (["--seeds", "0"], "seeds must be at least 1"),
         (["--setting", "papper"], "no setting 'papper'; did you mean 'paper'"),
-        (["--experiment", "none.toml"], "none.toml cannot be read"),
+        (["--experiment", "none.toml"], "Cannot read the experiment none.toml"),
         (["--device", "tpu"], "device must be"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
         (["--normal", "one"], "got 1 image."),
         (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),
         (["--anomaly", "parts/bad"], "There are no images"),
-        (["parts", "--normal", "fine"], "no image in a folder 'fine'"),
+        (["parts", "--normal", "fine"], "no images in a folder 'fine'"),
         ([], "Nothing to learn from"),
     ],
 )
@@ -213,7 +213,10 @@ def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
     [
         (["score", "model", "new", "--out", "s.csv", "--keep", "a"], "--keep cannot be used"),
         (["score", "model", "new", "--out", "s.csv", "--resume"], "--resume cannot be used"),
-        (["report", "model", "new", "--out", "r.html", "--label", "a"], "--label cannot be"),
+        (
+            ["report", "model", "new", "--out", "r.html", "--label", "a"],
+            "--label needs --labels FILE",
+        ),
         (["score", "model", "new", "--out", "s.csv", "--reasons", "3"], "--reasons cannot be"),
         (["evaluate", "model", "new"], "Say which images are anomalies"),
         (["evaluate", "model", "new", "--anomaly", "bad"], "no images labelled as normal"),

@@ -113,7 +113,7 @@ def test_a_text_file_has_one_document_a_line(here: Path) -> None:
         (["--text", "revue"], "There is no column 'revue' for the text"),
         (
             ["--text", "review", "--embedder", "no/such/model"],
-            "'no/such/model' cannot be loaded",
+            "Cannot load the text model 'no/such/model'",
         ),
         (["--kind", "review=prose"], "cannot be of the kind 'prose'. Choose from category"),
     ],

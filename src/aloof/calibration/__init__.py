@@ -8,11 +8,13 @@ from aloof.calibration.conformal import (
     smallest_p,
 )
 from aloof.calibration.decision import Decision
+from aloof.calibration.evidence import Evidence
 from aloof.calibration.probability import ProbabilityCurve
 from aloof.calibration.threshold import Rule, Threshold
 
 __all__ = [
     "Decision",
+    "Evidence",
     "ProbabilityCurve",
     "Rule",
     "Threshold",

@@ -12,6 +12,7 @@ from aloof.estimators._labelled import LabelledDetector
 from aloof.estimators._parameters import seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scorers import check_scorer
+from aloof.estimators.committee import Committee
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.max_min_dual_prior import MaxMinDualPriorVAE
@@ -25,6 +26,7 @@ from aloof.persistence import read_model
 __all__ = [
     "DETECTORS",
     "VAE",
+    "Committee",
     "Detector",
     "DualPriorVAE",
     "LabelledDetector",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 DETECTORS: dict[str, type[Detector]] = {
+    "committee": Committee,
     "vae": VAE,
     "mml": MaxMinVAE,
     "dp": DualPriorVAE,

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
 
 from aloof.calibration import Threshold
 from aloof.estimators._arrays import as_array, check_order
 from aloof.estimators._decisions import Decisions
 from aloof.estimators._documentation import inherit_sections
+from aloof.estimators._fitting import Prepared, fit_together
+from aloof.estimators._folds import NO_FOLD, enough_for, folds_of
 from aloof.estimators._images import (
     are_bytes,
     as_numbers,
@@ -28,7 +29,7 @@ from aloof.estimators._images import (
 )
 from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
-from aloof.estimators._scaling import Standardizer
+from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.estimators.pyod import PyODAdapter
 from aloof.labels import ANOMALY, Labels, normal_rows, read_labels
 from aloof.networks import (
@@ -40,7 +41,7 @@ from aloof.networks import (
     NetworkFactory,
     check_architecture,
 )
-from aloof.persistence import read_model, write_model
+from aloof.persistence import SavedTensors, read_model, write_model
 from aloof.scoring import (
     AggregatePrior,
     DirectionPenalty,
@@ -51,15 +52,10 @@ from aloof.scoring import (
     explain,
     reconstruct,
 )
-from aloof.training import (
-    Precision,
-    Stream,
-    derive,
-    discard_checkpoints,
-    progress_bar,
-    resolve_device,
-)
+from aloof.training import Precision, Stream, derive, resolve_device
 from aloof.vae import (
+    METHODS,
+    Ensemble,
     FitResult,
     LearningRateSchedule,
     Likelihood,
@@ -67,13 +63,12 @@ from aloof.vae import (
     Objective,
     TrainingConfig,
     VAEProblem,
-    train,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Detector", "Prepared", "unchanged_on_failure"]
+__all__ = ["Detector"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
@@ -83,28 +78,6 @@ _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
 
 # Rows to measure the spread of codes with, and the fewest that make up a prior.
 _ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Checked data, and what is to be trained with it.
-
-    Attributes
-    ----------
-    X
-        The training rows as they came.
-    normal
-        Which of them are not labelled as anomalies.
-    rows
-        The training rows as the networks see them.
-    problem
-        Which of them are what, and the objective.
-    """
-
-    X: NDArray[Any]
-    normal: NDArray[np.int64]
-    rows: torch.Tensor
-    problem: VAEProblem
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -169,7 +142,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         `aloof.encode_labels`.
     standardize
         Scale features to mean 0 and variance 1, measured on the rows not labelled as
-        anomalies. None: for rows of numbers, but not for images.
+        anomalies. ``"rank"``: first replace values by the normal quantiles of their ranks, so
+        that heavy tails and units make no difference. None: scale rows of numbers, but not
+        images.
     encoder, decoder
         Factories ``(shape, latent_dim) -> torch.nn.Module`` of your own networks; see
         `aloof.networks`.
@@ -231,7 +206,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     validation_fraction: float = 0.1
     contamination: float = 0.01
     labels: Labels = "aloof"
-    standardize: bool | None = None
+    standardize: bool | Literal["rank"] | None = None
     encoder: NetworkFactory | None = None
     decoder: NetworkFactory | None = None
     device: str = "auto"
@@ -241,7 +216,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
-    method: ClassVar[Method]
+    method: ClassVar[str]  # the name it goes by
+
+    # Whether each member leaves out a part of the rows: their training scores are then those
+    # of members that did not see them.
+    _cross_fits: bool = field(default=False, init=False)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -263,26 +242,12 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         -------
         The fitted detector.
         """
-        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        with unchanged_on_failure([self]):
-            task = self._prepare(X, y)
-            fit = partial(
-                train,
-                [task.rows],
-                [task.problem],
-                self._architecture(),
-                self._config(task.problem),
-                device=self.device_,
-                checkpoint=checkpoint,
-            )
-            if self.verbose:
-                with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
-                    result = fit(on_epoch=report)[0]
-            else:
-                result = fit()[0]
-            self._finish(task, result)
-        if checkpoint is not None:
-            discard_checkpoints(checkpoint)
+        fit_together(
+            [self],
+            [(X, y)],
+            checkpoint=self.checkpoint,
+            title=f"{type(self).__name__} x {self.n_members}" if self.verbose else None,
+        )
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -416,14 +381,16 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
         self.device_ = resolve_device(self.device)
         normal = normal_rows(labels)
-        seed = seed_of(self.random_state)
+        seed = self._seed = seed_of(self.random_state)
         self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
         self.shape_ = X.shape[1:]
-        self.scaling_ = Standardizer.identity(self.shape_)
-        if self._standardizes(X):
-            self.scaling_ = Standardizer.fit(X[normal])
-        problem = self._problem(labels, seed)
-        self._warn_without_anomalies(problem)
+        self.scaling_ = self._learn_scaling(X, normal)
+        folds = None
+        labelled = len(normal) < len(labels)
+        if self._cross_fits and labelled and enough_for(self.n_members, len(normal)):
+            folds = folds_of(labels, self.n_members, seed)
+        problems = self._problems(labels, folds, seed)
+        self._warn_without_anomalies(problems[0])
         if are_bytes(X):
             rows = torch.from_numpy(X if X.flags.writeable else X.copy())
         else:
@@ -435,10 +402,15 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
             learned_variance=self.likelihood == "gaussian",
         )
-        return Prepared(X, normal, rows, problem)
+        return Prepared(X, normal, rows, problems, folds)
 
-    def _finish(self, task: Prepared, result: FitResult) -> Self:
+    def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
+        """Return what is trained for this detector, itself last."""
+        return [(self, task)]
+
+    def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
         """Take the trained members, and set the threshold with them."""
+        result = results[0] if len(results) == 1 else FitResult.joined(results)
         self.history_ = result.history
         self.best_epoch_ = result.best_epoch
         self.n_iter_ = len(result.history["loss"])
@@ -448,28 +420,54 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._aggregate_prior: AggregatePrior | None = None
         self._scorer = self._make_scorer()
         self._compare(task)
-        self.training_scores_ = -self._score_samples(task.X)
+        self.training_scores_ = self._training_scores(task)
         self.calibration_scores_ = None
         self._probability = None
         self._normal = task.normal
         self._set(Threshold(share=self.contamination), warn=False)
         return self
 
+    def _training_scores(self, task: Prepared) -> NDArray[np.float64]:
+        """Return anomaly scores of the training rows, from members that did not see them."""
+        if task.folds is None:
+            return -self._scorer.score(self._reader(task.X), len(task.X))
+        rows, scores = task.rows.numpy(), np.empty(len(task.X))
+        for member, scorer in enumerate(self._member_scorers()):
+            own = task.folds == member
+            scores[own] = -scorer.score(partial(_numbers, rows[own]), int(own.sum()))
+        shared = task.folds == NO_FOLD
+        if shared.any():
+            scores[shared] = -self._scorer.score(partial(_numbers, rows[shared]), shared.sum())
+        return scores
+
+    def _member_scorers(self) -> Iterator[Scorer]:
+        """Yield a scorer for each member alone."""
+        for member in range(self.n_members):
+            one = slice(member, member + 1)
+            prior, penalty = self._aggregate_prior, self._direction_penalty
+            yield self._make_scorer(
+                self._ensemble.select(one),
+                None if prior is None else prior.select(one),
+                None if penalty is None else penalty.select(one),
+            )
+
     def _compare(self, task: Prepared) -> None:
         """Learn from normal training rows what the codes of others are compared with."""
-        rows = task.rows.numpy()
-        if self._knows_direction(task.problem):
-            some = rows[_spread_over(task.normal, _ENOUGH_ROWS)]
-            self._direction_penalty = self._scorer.measure_direction(
-                lambda chunk: as_numbers(some[chunk]), len(some)
-            )
-        # Rows of which a part make up the prior still say what scores other rows will have.
-        n_codes = min(self.aggregate_prior, len(task.normal) // 4)
-        if n_codes >= _FEWEST_CODES:
-            known = rows[_spread_over(task.normal, n_codes)]
-            self._aggregate_prior = self._scorer.measure_prior(
-                lambda chunk: as_numbers(known[chunk]), len(known)
-            )
+        problems, rows = task.problems, task.rows.numpy()
+        scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
+        priors, penalties = [], []
+        for problem, scorer in zip(problems, scorers, strict=True):
+            normal = problem.normal if task.folds is not None else task.normal
+            if self._knows_direction(problem):
+                some = rows[_spread_over(normal, _ENOUGH_ROWS)]
+                penalties.append(scorer.measure_direction(partial(_numbers, some), len(some)))
+            # Rows of which a part make up the prior still say what scores other rows will have.
+            n_codes = min(self.aggregate_prior, len(normal) // 4)
+            if n_codes >= _FEWEST_CODES:
+                known = rows[_spread_over(normal, n_codes)]
+                priors.append(scorer.measure_prior(partial(_numbers, known), len(known)))
+        self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
+        self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
         self._scorer = self._make_scorer()
 
     def _remember_parameters(self) -> None:
@@ -477,14 +475,23 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._fitted_objective = self._objective()
         self._fitted_parameters: dict[str, Any] = dict(self.get_params(deep=False))
 
-    def _make_scorer(self) -> Scorer:
+    def _make_scorer(
+        self,
+        ensemble: Ensemble | None = None,
+        aggregate_prior: AggregatePrior | None = None,
+        direction_penalty: DirectionPenalty | None = None,
+    ) -> Scorer:
+        """Return the scorer of all members, or of those that are given."""
+        if ensemble is None:
+            ensemble = self._ensemble
+            aggregate_prior, direction_penalty = self._aggregate_prior, self._direction_penalty
         return Scorer(
-            self._ensemble,
+            ensemble,
             self._fitted_objective,
             device=self.device_,
             dtype=self._scoring_dtype,
-            aggregate_prior=self._aggregate_prior,
-            direction_penalty=self._direction_penalty,
+            aggregate_prior=aggregate_prior,
+            direction_penalty=direction_penalty,
         )
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -509,7 +516,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             check_images(
                 checked,
                 type(self).__name__,
-                standardize=self.standardize,
+                standardize=None if self.standardize is None else bool(self.standardize),
                 likelihood="squared-error" if own else self.likelihood,
             )
         if self.likelihood == "bernoulli" and (
@@ -528,7 +535,20 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _standardizes(self, X: NDArray[Any]) -> bool:
         """Whether these rows are to be scaled; without word of it, all but images are."""
-        return X.ndim != 4 if self.standardize is None else self.standardize
+        return X.ndim != 4 if self.standardize is None else bool(self.standardize)
+
+    def _learn_scaling(self, X: NDArray[Any], normal: NDArray[np.int64]) -> Scaling:
+        """Learn from rows not labelled as anomalies how columns are scaled."""
+        if self.standardize == "rank":
+            if X.ndim != 2:
+                raise ValueError(
+                    "standardize='rank' is for rows of numbers (n, n_features); these are of "
+                    f"shape {X.shape}. Set standardize=None."
+                )
+            return RankStandardizer.fit(X[normal])
+        if self._standardizes(X):
+            return Standardizer.fit(X[normal])
+        return Standardizer.identity(X.shape[1:])
 
     def _reader(self, X: NDArray[Any]) -> RowReader:
         """Return what reads rows as the networks take them, a few at a time."""
@@ -537,8 +557,18 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self._scorer.score(self._reader(X), len(X))
 
+    @property
+    def _learns(self) -> Method:
+        """The method of its networks."""
+        return cast(Method, self.method)
+
+    @property
+    def title(self) -> str:
+        """What it is, in words."""
+        return METHODS[self._learns].title
+
     def _objective(self) -> Objective:
-        return Objective(method=self.method, beta_kl=self.beta_kl, likelihood=self.likelihood)
+        return Objective(method=self._learns, beta_kl=self.beta_kl, likelihood=self.likelihood)
 
     def _config(self, problem: VAEProblem) -> TrainingConfig:
         max_epochs = self._max_epochs(problem)
@@ -582,10 +612,17 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.latent_dim,
         )
 
-    def _problem(self, labels: NDArray[np.int64], seed: int) -> VAEProblem:
-        """Turn labels into rows to train on and rows to validate with."""
+    def _problems(
+        self, labels: NDArray[np.int64], folds: NDArray[np.int64] | None, seed: int
+    ) -> tuple[VAEProblem, ...]:
+        """Turn labels into rows to train on and rows to validate with.
+
+        One problem for all members, or one for each member that leaves out a fold.
+        """
         normal = np.flatnonzero(labels != ANOMALY)
         anomalies = np.flatnonzero(labels == ANOMALY)
+        if folds is not None:
+            return self._without_folds(normal, anomalies, folds)
         held_normal = held_anomalies = anomalies[:0]
         if self.patience is not None:
             rng = np.random.default_rng(derive(seed, Stream.SPLIT))
@@ -599,7 +636,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
                 n_held = round(self.validation_fraction * len(anomalies))
                 anomalies, held_anomalies = _split(anomalies, n_held, rng)
-        return VAEProblem(
+        problem = VAEProblem(
             normal=normal,
             anomaly=anomalies,
             seeds=self.member_seeds_,
@@ -607,6 +644,38 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             validation_normal=held_normal,
             validation_anomaly=held_anomalies,
         )
+        return (problem,)
+
+    def _without_folds(
+        self,
+        normal: NDArray[np.int64],
+        anomalies: NDArray[np.int64],
+        folds: NDArray[np.int64],
+    ) -> tuple[VAEProblem, ...]:
+        members = range(self.n_members)
+        # Too few labelled anomalies are in no fold: every member learns from all of them.
+        own = [
+            (normal[folds[normal] != member], anomalies[folds[anomalies] != member])
+            for member in members
+        ]
+        n_rows = min(len(rows) for rows, _ in own)  # equal epochs, so that all are one stack
+        objective = self._objective()
+        return tuple(
+            VAEProblem(
+                normal=rows,
+                anomaly=known,
+                seeds=[seed],
+                objective=objective,
+                rows_per_epoch=n_rows,
+            )
+            for (rows, known), seed in zip(own, self.member_seeds_, strict=True)
+        )
+
+    def _describe(self, manifest: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Add what only this kind of detector has to what is saved of it."""
+
+    def _restore(self, manifest: Mapping[str, Any], tensors: SavedTensors, folder: str) -> None:
+        """Take it back."""
 
     def _knows_direction(self, problem: VAEProblem) -> bool:
         """Whether the score has a direction that leads to anomalies."""
@@ -614,19 +683,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
-
-
-@contextmanager
-def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
-    """Leave detectors as they were where a fit fails or is interrupted."""
-    before = [dict(vars(detector)) for detector in detectors]
-    try:
-        yield
-    except BaseException:
-        for detector, state in zip(detectors, before, strict=True):
-            detector.__dict__.clear()
-            detector.__dict__.update(state)
-        raise
 
 
 def _outside(X: NDArray[Any], low: float, high: float) -> bool:
@@ -643,3 +699,8 @@ def _split(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     order = rng.permutation(rows)
     return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def _numbers(rows: NDArray[Any], chunk: slice) -> NDArray[Any]:
+    """Read some rows as networks take them."""
+    return as_numbers(rows[chunk])

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from aloof.calibration import Threshold
 from aloof.io.sections import Count, Section, Text
 
-__all__ = ["DetectorManifest", "EditedThreshold", "SavedThreshold"]
+__all__ = ["CommitteeSection", "DetectorManifest", "EditedThreshold", "SavedThreshold"]
 
 
 def _readable(rule: dict[str, Any]) -> dict[str, Any]:
@@ -93,3 +93,21 @@ class DetectorManifest(Section, extra="ignore"):
             if self.scoring_dtype != "float64":
                 raise ValueError("scoring_dtype is not float64")
         return self
+
+
+class CommitteeSection(Section):
+    """What a committee has beside a detector; its views are detectors of their own.
+
+    Attributes
+    ----------
+    tree_weight
+        How much trees count.
+    hidden_share
+        Of rows without a label that look like labelled anomalies.
+    views
+        What their own manifests would say, by name.
+    """
+
+    tree_weight: Annotated[float, Field(ge=0, le=1)]
+    hidden_share: Annotated[float, Field(ge=0, le=1)]
+    views: dict[Text, dict[str, Any]]

@@ -148,7 +148,10 @@ _CHECKS: dict[str, Check] = {
     ),
     "repulsion": one_of(get_args(Repulsion)),
     "separate_encoder": BOOLEAN,
-    "standardize": or_none(BOOLEAN),
+    "standardize": (
+        lambda v: v is None or isinstance(v, bool) or v == "rank",
+        "True, False, 'rank', or None",
+    ),
     "trim": real(0, 0.5),
     "validation_fraction": real(0, 0.5, above=True),
     "verbose": (lambda v: isinstance(v, bool | Integral), "True or False"),

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from aloof.calibration import ProbabilityCurve, Threshold
 from aloof.estimators._parameters import check_parameters
-from aloof.estimators._scaling import Standardizer
+from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.exceptions import ModelError
 from aloof.networks import NetworkFactory
 from aloof.persistence import SavedTensors, check_tensors, refusing, section_of, versions
@@ -79,9 +79,14 @@ def describe(detector: Detector) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors["probability"] = torch.tensor(numbers, dtype=torch.float64)
     if detector.calibration_scores_ is not None:
         tensors["calibration_scores"] = torch.from_numpy(detector.calibration_scores_)
-    tensors["scaling.mean"] = torch.from_numpy(detector.scaling_.mean)
-    tensors["scaling.scale"] = torch.from_numpy(detector.scaling_.scale)
-    tensors["scaling.limit"] = torch.tensor(detector.scaling_.limit, dtype=torch.float64)
+    scaling = detector.scaling_
+    if isinstance(scaling, RankStandardizer):
+        tensors["scaling.knots"] = torch.from_numpy(scaling.knots)
+        scaling = scaling.standard
+    tensors["scaling.mean"] = torch.from_numpy(scaling.mean)
+    tensors["scaling.scale"] = torch.from_numpy(scaling.scale)
+    tensors["scaling.limit"] = torch.tensor(scaling.limit, dtype=torch.float64)
+    detector._describe(manifest, tensors)
     return manifest, tensors
 
 
@@ -118,7 +123,7 @@ def restored(
         detector = _unfitted(cls, saved)
         detector.encoder, detector.decoder = encoder, decoder
         detector.device_ = where
-        _fill(detector, saved, SavedTensors(tensors, folder), folder)
+        _fill(detector, saved, manifest, SavedTensors(tensors, folder), folder)
     return detector
 
 
@@ -145,17 +150,14 @@ def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
 
 
 def _fill(
-    detector: Detector, saved: DetectorManifest, tensors: SavedTensors, folder: str
+    detector: Detector,
+    saved: DetectorManifest,
+    manifest: Mapping[str, Any],
+    tensors: SavedTensors,
+    folder: str,
 ) -> None:
     n_members, shape = detector.n_members, tuple(saved.shape)
-    scale = tensors.take("scaling.scale", torch.float64, *shape)
-    if not bool((scale > 0).all()):
-        raise ValueError("the tensor scaling.scale has values that are not above 0")
-    detector.scaling_ = Standardizer(
-        tensors.take("scaling.mean", torch.float64, *shape).numpy(),
-        scale.numpy(),
-        float(tensors.take("scaling.limit", torch.float64, infinite=True)),
-    )
+    detector.scaling_ = _scaling(tensors, shape)
     detector.n_features_in_, detector.shape_ = saved.n_features_in, shape
     detector.member_seeds_ = list(saved.member_seeds)
     detector._scoring_dtype = _DTYPES[saved.scoring_dtype]
@@ -174,6 +176,7 @@ def _fill(
                 for name in _PENALTY
             )
         )
+    detector._restore(manifest, tensors, folder)
     tensors.finish()
     detector._remember_parameters()
     detector._scorer = detector._make_scorer()
@@ -187,6 +190,23 @@ def _fill(
     if saved.feature_names_in is not None:
         detector.feature_names_in_ = np.array(saved.feature_names_in, dtype=object)
     _decide(detector, saved, folder)
+
+
+def _scaling(tensors: SavedTensors, shape: tuple[int, ...]) -> Scaling:
+    scale = tensors.take("scaling.scale", torch.float64, *shape)
+    if not bool((scale > 0).all()):
+        raise ValueError("the tensor scaling.scale has values that are not above 0")
+    standard = Standardizer(
+        tensors.take("scaling.mean", torch.float64, *shape).numpy(),
+        scale.numpy(),
+        float(tensors.take("scaling.limit", torch.float64, infinite=True)),
+    )
+    if "scaling.knots" not in tensors:
+        return standard
+    knots = tensors.take("scaling.knots", torch.float64, None, *shape).numpy()
+    if (np.diff(knots, axis=0) < 0).any():
+        raise ValueError("the tensor scaling.knots is not sorted")
+    return RankStandardizer(knots, standard)
 
 
 def _fill_scores(detector: Detector, tensors: SavedTensors) -> None:

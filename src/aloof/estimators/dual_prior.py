@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from aloof.estimators._labelled import LabelledDetector
-from aloof.vae import Method, Objective, VAEProblem
+from aloof.vae import Objective, VAEProblem
 
 __all__ = ["DualPriorVAE"]
 
@@ -50,7 +50,7 @@ class DualPriorVAE(LabelledDetector):
     alpha: float = 10.0
     direction_penalty: bool = True
 
-    method: ClassVar[Method] = "dp"
+    method: ClassVar[str] = "dp"
 
     def _objective(self) -> Objective:
         return replace(super()._objective(), alpha=self.alpha)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from aloof.estimators._labelled import LabelledDetector
 from aloof.objectives import Repulsion
-from aloof.vae import Method, Objective
+from aloof.vae import Objective
 
 __all__ = ["MaxMinVAE"]
 
@@ -42,7 +42,7 @@ class MaxMinVAE(LabelledDetector):
     margin: float = 10.0
     n_samples: int = 1
 
-    method: ClassVar[Method] = "mml"
+    method: ClassVar[str] = "mml"
 
     def _objective(self) -> Objective:
         return replace(

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
-from aloof.vae import Method
 
 __all__ = ["MaxMinDualPriorVAE"]
 
@@ -20,4 +19,4 @@ class MaxMinDualPriorVAE(MaxMinVAE, DualPriorVAE):
     is pushed down.
     """
 
-    method: ClassVar[Method] = "mml-dp"
+    method: ClassVar[str] = "mml-dp"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import torch
 from numpy.typing import ArrayLike
 
-from aloof.estimators._base import Detector, Prepared, unchanged_on_failure
-from aloof.training import ProgressCallback, discard_checkpoints, progress_bar
-from aloof.vae import VAEProblem, count_epochs, train
+from aloof.estimators._base import Detector
+from aloof.estimators._fitting import fit_together
+from aloof.training import ProgressCallback
 
 __all__ = ["fit_many"]
 
@@ -62,84 +58,11 @@ def fit_many(
         )
     if any(detector.checkpoint is not None for detector in detectors):
         raise ValueError("Pass the checkpoint to fit_many, not to its detectors.")
-    if on_epoch is None and any(detector.verbose for detector in detectors):
-        with progress_bar(f"{len(detectors)} detectors") as report:
-            fit_many(detectors, data, checkpoint=checkpoint, on_epoch=report)
-        return
-    with unchanged_on_failure(detectors):
-        _fit(detectors, data, checkpoint, on_epoch)
-    if checkpoint is not None:
-        discard_checkpoints(Path(checkpoint))
-
-
-def _fit(
-    detectors: Sequence[Detector],
-    data: Sequence[tuple[ArrayLike, ArrayLike | None]],
-    checkpoint: str | Path | None,
-    on_epoch: ProgressCallback | None,
-) -> None:
-    tasks = [detector._prepare(X, y) for detector, (X, y) in zip(detectors, data, strict=True)]
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for index, (detector, task) in enumerate(zip(detectors, tasks, strict=True)):
-        groups.setdefault(_key(detector, task), []).append(index)
-    runs = [_joined([tasks[index] for index in group]) for group in groups.values()]
-    configs = [key[-1] for key in groups]
-    lengths = [
-        count_epochs(problems, config)
-        for config, (_, problems) in zip(configs, runs, strict=True)
-    ]
-    for number, (group, config, (rows, problems)) in enumerate(
-        zip(groups.values(), configs, runs, strict=True)
-    ):
-        first = detectors[group[0]]
-        results = train(
-            [rows],
-            problems,
-            first._architecture(),
-            config,
-            device=first.device_,
-            checkpoint=None if checkpoint is None else Path(f"{checkpoint}.{number}"),
-            on_epoch=_shifted(on_epoch, sum(lengths[:number]), sum(lengths)),
-        )
-        for index, result in zip(group, results, strict=True):
-            detectors[index]._finish(tasks[index], result)
-
-
-def _joined(tasks: Sequence[Prepared]) -> tuple[torch.Tensor, list[VAEProblem]]:
-    """Put the rows of all tasks into one array, and let the problems index that."""
-    if len(tasks) == 1:  # the rows may be on disk: leave them there
-        return tasks[0].rows, [tasks[0].problem]
-    problems: list[VAEProblem] = []
-    rows: list[torch.Tensor] = []
-    starts: dict[bytes, int] = {}
-    for task in tasks:
-        digest = hashlib.sha256(task.rows.numpy().tobytes()).digest()
-        if digest not in starts:  # the same rows are kept once, for any number of detectors
-            starts[digest] = sum(map(len, rows))
-            rows.append(task.rows)
-        problems.append(task.problem.shifted(starts[digest]))
-    return torch.cat(rows), problems
-
-
-def _shifted(
-    on_epoch: ProgressCallback | None, done: int, total: int
-) -> ProgressCallback | None:
-    """Count epochs over all groups."""
-    if on_epoch is None:
-        return None
-    return lambda report: on_epoch(replace(report, epoch=done + report.epoch, max_epochs=total))
-
-
-def _key(detector: Detector, task: Prepared) -> tuple[Any, ...]:
-    """Return what must be equal for two detectors to share networks and schedule."""
-    return (
-        detector.encoder,
-        detector.decoder,
-        tuple(detector.hidden),
-        detector.filters and tuple(detector.filters),
-        detector.latent_dim,
-        detector.likelihood == "gaussian",
-        detector.shape_,
-        detector.device_,
-        detector._config(task.problem),
+    shows = on_epoch is None and any(detector.verbose for detector in detectors)
+    fit_together(
+        detectors,
+        data,
+        checkpoint=checkpoint,
+        on_epoch=on_epoch,
+        title=f"{len(detectors)} detectors" if shows else None,
     )

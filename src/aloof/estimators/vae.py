@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from aloof.estimators._base import Detector
-from aloof.vae import Method
 
 __all__ = ["VAE"]
 
@@ -28,4 +27,4 @@ class VAE(Detector):
     True
     """
 
-    method: ClassVar[Method] = "vae"
+    method: ClassVar[str] = "vae"

@@ -20,7 +20,6 @@ from aloof.models.making import how_to_make
 from aloof.models.results import MostAnomalous, ScoredFile
 from aloof.persistence import read_model, refusing, section_of, versions, write_model
 from aloof.phrases import count
-from aloof.vae import METHODS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +66,7 @@ class Model(ABC):
     def title(self) -> str:
         """What it is, in words: the method and the members."""
         members = count(len(self.detector.member_seeds_), "member")
-        return f"{METHODS[self.detector.method].title} with {members}"
+        return f"{self.detector.title} with {members}"
 
     @property
     def extent(self) -> str:

@@ -8,6 +8,7 @@ from aloof.scoring.aggregate_prior import AggregatePrior
 from aloof.scoring.attribution import Explanation, decoded, explain, reconstruct
 from aloof.scoring.chunks import RowReader, in_chunks, over_rows
 from aloof.scoring.direction_penalty import DirectionPenalty
+from aloof.scoring.errors import feature_errors
 from aloof.scoring.scorer import Scorer, ScoreTerms
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Scorer",
     "decoded",
     "explain",
+    "feature_errors",
     "in_chunks",
     "over_rows",
     "reconstruct",

@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -38,6 +39,18 @@ class AggregatePrior:
 
     mean: Tensor
     log_var: Tensor
+
+    @classmethod
+    def joined(cls, parts: Sequence[AggregatePrior]) -> AggregatePrior:
+        """Return one prior for the members of several."""
+        return cls(
+            torch.cat([part.mean for part in parts]),
+            torch.cat([part.log_var for part in parts]),
+        )
+
+    def select(self, members: slice) -> AggregatePrior:
+        """Return the prior of some members."""
+        return AggregatePrior(self.mean[members], self.log_var[members])
 
     def to(self, device: torch.device, dtype: torch.dtype) -> AggregatePrior:
         """Return them where and as codes are computed."""

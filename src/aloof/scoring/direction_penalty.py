@@ -11,6 +11,7 @@ deviation :math:`\sigma_t` of theirs by one standard deviation :math:`\sigma_s` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,6 +53,17 @@ class DirectionPenalty:
         cost = score.std(1, correction=0, keepdim=True) / spread.clamp(min=1e-12)
         cost = torch.where(spread > 1e-12, cost, torch.zeros_like(cost))
         return cls(along.mean(1, keepdim=True), cost if alpha > 0 else -cost)
+
+    @classmethod
+    def joined(cls, parts: Sequence[DirectionPenalty]) -> DirectionPenalty:
+        """Return one penalty for the members of several."""
+        return cls(
+            torch.cat([part.center for part in parts]), torch.cat([part.cost for part in parts])
+        )
+
+    def select(self, members: slice) -> DirectionPenalty:
+        """Return the penalty of some members."""
+        return DirectionPenalty(self.center[members], self.cost[members])
 
     def charge(self, mean: Tensor) -> Tensor:
         """Return what each code is charged, ``(members, rows)``."""

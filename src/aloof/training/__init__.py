@@ -15,7 +15,7 @@ from aloof.training.schedule import Precision, Schedule
 from aloof.training.seeds import Stream, derive
 from aloof.training.stack import Engine, Stack
 from aloof.training.task import Task
-from aloof.training.trainer import Run, Trained, stacks_of
+from aloof.training.trainer import Run, Trained, joined_history, stacks_of
 
 __all__ = [
     "Batch",
@@ -35,6 +35,7 @@ __all__ = [
     "Trained",
     "derive",
     "discard_checkpoints",
+    "joined_history",
     "progress_bar",
     "resolve_device",
     "stacks_of",

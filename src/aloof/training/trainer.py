@@ -38,7 +38,7 @@ from aloof.training.stopping import EarlyStopping
 from aloof.training.task import Task
 from aloof.training.threads import threads_for
 
-__all__ = ["Run", "Trained", "stacks_of"]
+__all__ = ["Run", "Trained", "joined_history", "stacks_of"]
 
 _CHECKPOINT_EVERY = 10  # epochs
 
@@ -71,14 +71,18 @@ class Trained(Generic[_Members]):
     @classmethod
     def joined(cls, members: _Members, parts: Sequence[Trained[Any]]) -> Trained[_Members]:
         """Return one result for members that learned tasks of their own."""
-        first = parts[0].history
-        history = {
-            name: np.concatenate([part.history[name] for part in parts], 1)
-            if first[name].ndim == 2
-            else first[name]
-            for name in first
-        }
+        history = joined_history([part.history for part in parts])
         return cls(members, history, np.concatenate([p.best_epoch for p in parts]), None)
+
+
+def joined_history(
+    parts: Sequence[Mapping[str, NDArray[np.float64]]],
+) -> dict[str, NDArray[np.float64]]:
+    """Return the curves of members that learned tasks of their own, side by side."""
+    return {
+        name: np.concatenate([part[name] for part in parts], 1) if curve.ndim == 2 else curve
+        for name, curve in parts[0].items()
+    }
 
 
 def stacks_of(

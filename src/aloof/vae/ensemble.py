@@ -82,6 +82,14 @@ class Ensemble:
             else None,
         )
 
+    @staticmethod
+    def joined(parts: Sequence[Ensemble]) -> Ensemble:
+        """Return one ensemble of the members of several, without encoders for anomalies."""
+        return Ensemble(
+            Stack.joined([part.encoder for part in parts]),
+            Stack.joined([part.decoder for part in parts]),
+        )
+
     @property
     def n_members(self) -> int:
         """Return the number of members."""

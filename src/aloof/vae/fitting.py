@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.networks import Architecture
-from aloof.training import ProgressCallback, Run, stacks_of
+from aloof.training import ProgressCallback, Run, Trained, joined_history, stacks_of
 from aloof.vae.config import TrainingConfig
 from aloof.vae.ensemble import Ensemble
 from aloof.vae.learner import VAELearner
@@ -35,11 +35,29 @@ class FitResult:
         Curves ``(epochs, members)`` by name; see `VAELearner.summary`.
     best_epoch
         The epoch each member's state is from, counted from 1.
+    warmup
+        The plain VAEs that the members were before anomalies joined, where other problems
+        share that warm-up; None where none does.
     """
 
     ensemble: Ensemble
     history: dict[str, NDArray[np.float64]]
     best_epoch: NDArray[np.int64]
+    warmup: FitResult | None = None
+
+    @classmethod
+    def of(cls, trained: Trained[Ensemble], warmup: FitResult | None = None) -> FitResult:
+        """Return what was trained, as the result of a problem."""
+        return cls(trained.members, trained.history, trained.best_epoch, warmup)
+
+    @classmethod
+    def joined(cls, parts: Sequence[FitResult]) -> FitResult:
+        """Return one result for members that learned problems of their own."""
+        return cls(
+            Ensemble.joined([part.ensemble for part in parts]),
+            joined_history([part.history for part in parts]),
+            np.concatenate([part.best_epoch for part in parts]),
+        )
 
 
 def train(
@@ -105,7 +123,11 @@ def train(
         start=[None if number is None else begun[number].state for number in warmups.of],
         first_epoch=config.warmup_epochs,
     )
-    return [FitResult(each.members, each.history, each.best_epoch) for each in trained]
+    first = [FitResult.of(each) for each in begun]
+    return [
+        FitResult.of(each, None if number is None else first[number])
+        for each, number in zip(trained, warmups.of, strict=True)
+    ]
 
 
 def count_epochs(problems: Sequence[VAEProblem], config: TrainingConfig) -> int:

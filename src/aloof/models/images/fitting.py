@@ -36,7 +36,6 @@ from aloof.models.images.reading import (
     take,
 )
 from aloof.phrases import count
-from aloof.vae import Method
 
 __all__ = ["are_images", "fit_images"]
 
@@ -56,7 +55,7 @@ def fit_images(
     encoding: str | None = None,
     size: Size | None = None,
     channels: Channels | None = None,
-    method: Method = "dp",
+    method: str = "dp",
     members: int = 5,
     max_epochs: int | None = None,
     calibration: float = 0.2,

@@ -28,7 +28,6 @@ from aloof.models.table.labelling import check_column, check_labels, read_label_
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
 from aloof.text import DEFAULT_EMBEDDER, schedule
-from aloof.vae import Method
 
 __all__ = ["fit"]
 
@@ -43,7 +42,7 @@ def fit(
     frame: Any | str | os.PathLike[str] | Source,
     *,
     label: str | None = None,
-    method: Method = "dp",
+    method: str = "dp",
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,

@@ -1,0 +1,78 @@
+r"""How surprising a score is among those of normal rows: minus the logarithm of its p-value.
+
+Scores of different detectors have different units; their evidence has one, and means the same
+for all: a normal row has an evidence above :math:`t` with a probability of :math:`e^{-t}`. The
+p-value is read from scores of rows that were held out, between which it is interpolated. Where
+there are hardly any, above the 95th percentile, the tail is taken to be exponential.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Evidence"]
+
+# Share of the held-out rows that the tail is fitted to, the fewest of them, and how many
+# scores are kept.
+_TAIL, _FEWEST, _MOST = 0.05, 10, 512
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """From anomaly scores to evidence: a continuous function that never falls.
+
+    Attributes
+    ----------
+    scores
+        Of held-out rows, in strictly ascending order, up to where the tail begins.
+    evidence
+        What they are worth.
+    scale
+        How much further a score has to be for one more unit, in the tail.
+    """
+
+    scores: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+    scale: float
+
+    @classmethod
+    def fit(cls, scores: ArrayLike) -> Evidence:
+        """Learn from anomaly scores of rows that were held out.
+
+        Examples
+        --------
+        >>> found = Evidence.fit(np.random.default_rng(0).exponential(size=2000))
+        >>> found([1.0, 5.0]).round()
+        array([1., 5.])
+        """
+        ordered = np.sort(np.asarray(scores, np.float64))
+        n = len(ordered)
+        n_tail = min(max(_FEWEST, round(_TAIL * n)), max(1, n // 2))
+        start = ordered[n - n_tail]
+        scale = float((ordered[n - n_tail :] - start).mean())
+        values, first, counts = np.unique(ordered, return_index=True, return_counts=True)
+        p = (n - first - 0.5 * counts) / n
+        body = values <= start
+        values, p = values[body], p[body]
+        p[-1] = n_tail / n  # where the tail begins
+        if len(values) > _MOST:
+            kept = np.linspace(0, len(values) - 1, _MOST).round().astype(np.int64)
+            values, p = values[kept], p[kept]
+        # A tail without any spread: the next float is as far as it gets.
+        spread = scale if scale > 0 else float(values[-1] - values[0]) / n
+        smallest = float(np.spacing(max(abs(start), 1.0)))
+        return cls(values, -np.log(p), max(spread, smallest))
+
+    def __call__(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return the evidence of anomaly scores; it is never negative."""
+        x = np.asarray(scores, np.float64)
+        low, high = self.scores[0], self.scores[-1]
+        with np.errstate(over="ignore"):
+            found: NDArray[np.float64] = np.interp(x, self.scores, self.evidence)
+            found += np.maximum(x - high, 0.0) / self.scale
+            # Below all that was held out, evidence goes to 0 without reaching it.
+            found *= np.exp(np.minimum(x - low, 0.0) / max(self.scale, high - low))
+        return found

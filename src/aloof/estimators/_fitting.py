@@ -1,0 +1,188 @@
+"""What detectors have to train, as one computation."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from aloof.training import ProgressCallback, discard_checkpoints, progress_bar
+from aloof.vae import FitResult, VAEProblem, count_epochs, train
+
+if TYPE_CHECKING:
+    from aloof.estimators._base import Detector
+
+__all__ = ["Prepared", "fit_together"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Checked data, and what is to be trained with it.
+
+    Attributes
+    ----------
+    X
+        The training rows as they came.
+    normal
+        Which of them are not labelled as anomalies.
+    rows
+        The training rows as the networks see them.
+    problems
+        Which of them are what, and the objective: one problem for all members, or one for each.
+    folds
+        Which member leaves out each row; None: no member leaves out any.
+    """
+
+    X: NDArray[Any]
+    normal: NDArray[np.int64]
+    rows: torch.Tensor
+    problems: tuple[VAEProblem, ...]
+    folds: NDArray[np.int64] | None = None
+
+    @property
+    def anomalies_left_out(self) -> bool:
+        """Whether members leave out labelled anomalies, too."""
+        return self.folds is not None and int(self.folds.min()) >= 0
+
+
+def fit_together(
+    detectors: Sequence[Detector],
+    data: Sequence[tuple[ArrayLike, ArrayLike | None]],
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    on_epoch: ProgressCallback | None = None,
+    title: str | None = None,
+) -> None:
+    """Fit each detector to its own data; where that fails, all stay what they were.
+
+    Parameters
+    ----------
+    detectors
+        What to fit, in place.
+    data
+        ``(X, y)`` for each detector.
+    checkpoint
+        File to keep the state in; removed when all is done.
+    on_epoch
+        Called after each epoch.
+    title
+        Of a progress bar, which is then shown in place of calling `on_epoch`.
+    """
+    if title is not None:
+        with progress_bar(title) as report:
+            fit_together(detectors, data, checkpoint=checkpoint, on_epoch=report)
+        return
+    path = None if checkpoint is None else Path(checkpoint)
+    with _unchanged_on_failure(detectors):
+        _fit(detectors, data, path, on_epoch)
+    if path is not None:
+        discard_checkpoints(path)
+
+
+@contextmanager
+def _unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
+    """Leave detectors as they were where a fit fails or is interrupted."""
+    before = [dict(vars(detector)) for detector in detectors]
+    try:
+        yield
+    except BaseException:
+        for detector, state in zip(detectors, before, strict=True):
+            detector.__dict__.clear()
+            detector.__dict__.update(state)
+        raise
+
+
+def _fit(
+    detectors: Sequence[Detector],
+    data: Sequence[tuple[ArrayLike, ArrayLike | None]],
+    checkpoint: Path | None,
+    on_epoch: ProgressCallback | None,
+) -> None:
+    parts = [
+        part
+        for detector, (X, y) in zip(detectors, data, strict=True)
+        for part in detector._parts(detector._prepare(X, y))
+    ]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, (detector, task) in enumerate(parts):
+        groups.setdefault(_key(detector, task), []).append(number)
+    runs = [_joined([parts[number][1] for number in group]) for group in groups.values()]
+    configs = [key[-1] for key in groups]
+    lengths = [
+        count_epochs(problems, config)
+        for config, (_, problems) in zip(configs, runs, strict=True)
+    ]
+    results: dict[int, list[FitResult]] = {}
+    for place, (group, config, (rows, problems)) in enumerate(
+        zip(groups.values(), configs, runs, strict=True)
+    ):
+        first = parts[group[0]][0]
+        trained = iter(
+            train(
+                [rows],
+                problems,
+                first._architecture(),
+                config,
+                device=first.device_,
+                checkpoint=_path(checkpoint, place, len(runs)),
+                on_epoch=_shifted(on_epoch, sum(lengths[:place]), sum(lengths)),
+            )
+        )
+        for number in group:
+            results[number] = [next(trained) for _ in parts[number][1].problems]
+    for number, (detector, task) in enumerate(parts):
+        detector._finish(task, results[number])
+
+
+def _path(checkpoint: Path | None, number: int, n_runs: int) -> Path | None:
+    if checkpoint is None or n_runs == 1:
+        return checkpoint
+    return Path(f"{checkpoint}.{number}")
+
+
+def _joined(tasks: Sequence[Prepared]) -> tuple[torch.Tensor, list[VAEProblem]]:
+    """Put the rows of all tasks into one array, and let the problems index that."""
+    if len({id(task.rows) for task in tasks}) == 1:  # they may be on disk: leave them there
+        return tasks[0].rows, [problem for task in tasks for problem in task.problems]
+    problems: list[VAEProblem] = []
+    rows: list[torch.Tensor] = []
+    starts: dict[bytes, int] = {}
+    for task in tasks:
+        digest = hashlib.sha256(task.rows.numpy().tobytes()).digest()
+        if digest not in starts:  # the same rows are kept once, for any number of detectors
+            starts[digest] = sum(map(len, rows))
+            rows.append(task.rows)
+        problems += [problem.shifted(starts[digest]) for problem in task.problems]
+    return torch.cat(rows), problems
+
+
+def _shifted(
+    on_epoch: ProgressCallback | None, done: int, total: int
+) -> ProgressCallback | None:
+    """Count epochs over all groups."""
+    if on_epoch is None:
+        return None
+    return lambda report: on_epoch(replace(report, epoch=done + report.epoch, max_epochs=total))
+
+
+def _key(detector: Detector, task: Prepared) -> tuple[Any, ...]:
+    """Return what must be equal for two detectors to share networks and schedule."""
+    return (
+        detector.encoder,
+        detector.decoder,
+        tuple(detector.hidden),
+        detector.filters and tuple(detector.filters),
+        detector.latent_dim,
+        detector.likelihood == "gaussian",
+        detector.shape_,
+        detector.device_,
+        detector._config(task.problems[0]),
+    )

@@ -1,0 +1,431 @@
+"""A committee: views of the table that differ, and evidence that adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from aloof.calibration import Evidence, Threshold
+from aloof.estimators._base import Detector
+from aloof.estimators._fitting import Prepared
+from aloof.estimators._folds import NO_FOLD
+from aloof.estimators._hidden import estimate_hidden
+from aloof.estimators._parameters import check_parameters, integer, one_of, or_none
+from aloof.estimators._saving import describe, restored
+from aloof.estimators.dual_prior import DualPriorVAE
+from aloof.estimators.max_min import MaxMinVAE
+from aloof.estimators.vae import VAE
+from aloof.labels import NORMAL
+from aloof.persistence import SavedTensors, section_of
+from aloof.scoring import Explanation, feature_errors
+from aloof.shallow import Forest, Neighbours
+from aloof.training import Stream, derive
+from aloof.vae import FitResult, Method
+
+__all__ = ["Committee"]
+
+_OWN, _MAX_MIN, _RANKS, _PLAIN = "own", "max-min", "ranks", "plain"
+_NEIGHBOURS, _TREES = "neighbours", "trees"
+
+# The views that are detectors, beside the DP-VAE that a committee is itself.
+_VIEWS: dict[str, type[Detector]] = {_MAX_MIN: MaxMinVAE, _RANKS: DualPriorVAE, _PLAIN: VAE}
+
+# Most rows that nearest neighbours are looked for among.
+_MOST_NEIGHBOURS = 1024
+
+# What trees add counts in so far as it is beyond what every second or third normal row has,
+# and with this weight; labelled anomalies that make trees worth the whole of it.
+_BEYOND, _WEIGHT, _ENOUGH_LABELS = 1.0, 0.75, 10
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Committee(DualPriorVAE):
+    """Several views of a table, whose evidence adds up.
+
+    No detector is best on all tables: trees win where labelled anomalies are like those to
+    come, VAEs where they are not. A committee has both. Its views are DP-VAE, MML-VAE, DP-VAE
+    on ranks in place of values, the plain VAE that they were before anomalies joined, and
+    nearest neighbours. Trees then learn to tell labelled anomalies from other rows, by their
+    values and by how wrong the plain VAE has them.
+
+    Every member leaves out a part of the rows, so that each training row has a score from a
+    member that did not see it. Against these scores of normal rows, those of any view become
+    evidence: minus the logarithm of a p-value. The anomaly score is the mean evidence of the
+    views, and what trees add to it. Trees never take anything away: they know nothing of kinds
+    of anomalies that nobody labelled.
+
+    Without a labelled anomaly it is the plain VAE, and `fit` says so.
+
+    Parameters
+    ----------
+    n_trees
+        Trees, shared out among the members.
+
+    Attributes
+    ----------
+    tree_weight_
+        How much the evidence of trees counts: more with more labels, and less where trees do
+        not recognise labelled anomalies that they did not see.
+    hidden_share_
+        The share of rows without a label that look like labelled anomalies, as far as members
+        can tell that did not see them; 0 where there are too few labels to say.
+    suspects_
+        Which training rows these are, the most anomalous first.
+
+    Notes
+    -----
+    For rows of numbers, with aloof's own networks. `latent`, `reconstruct`, `prototypes` and
+    `history_` are those of the DP-VAE among its views.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aloof import Committee
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(size=(200, 3)), rng.normal(size=(5, 3)) + [3, 0, 0]]
+    >>> y = np.r_[np.zeros(200), np.ones(5)]
+    >>> detector = Committee(n_members=2, max_epochs=30, random_state=0).fit(X, y)
+    >>> scores = detector.anomaly_score([[0, 0, 0], [3, 0, 0]])
+    >>> bool(scores[1] > scores[0])
+    True
+    """
+
+    n_trees: int = 200
+
+    method: ClassVar[str] = "committee"
+    _cross_fits: bool = field(default=True, init=False, repr=False)
+
+    @property
+    def _learns(self) -> Method:
+        return "dp"
+
+    @property
+    def title(self) -> str:
+        """What it is, in words."""
+        return "Committee"
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Return what every feature contributes to the anomaly score of each row.
+
+        Each view shares its evidence out among the features: a VAE as its own explanation
+        does, nearest neighbours by how far away they are, trees by which splits led to
+        anomalies. The contributions of a row add up to its anomaly score.
+        """
+        check_is_fitted(self)
+        rows = self._validate(X, reset=False)
+        score, features = -self._score_samples(rows), self._features(rows)
+        voices = self._voices(rows, features)
+        evidence = {
+            name: (self._evidence[name](scores) / len(voices))[:, None]
+            for name, scores in voices.items()
+        }
+        own = super().explain(rows)
+        reconstruction, latent = np.zeros_like(own.latent), np.zeros_like(own.latent)
+        for name, view in self._views():
+            found = own if view is self else Detector.explain(view, rows)
+            parts = _shares(np.stack([found.reconstruction, found.latent]), axes=(0, 2))
+            reconstruction += parts[0] * evidence[name]
+            latent += parts[1] * evidence[name]
+        if self._neighbours is not None:
+            apart = self._neighbours.differences(features[:, : self.n_features_in_])
+            reconstruction += _shares(apart) * evidence[_NEIGHBOURS]
+        if self._forest is not None:
+            latent += self._explain_trees(self._forest, features)
+        # What rounding left over goes to the largest part.
+        total = reconstruction + latent
+        latent[np.arange(len(total)), total.argmax(1)] += score - total.sum(1)
+        return replace(own, reconstruction=reconstruction, latent=latent, score=score)
+
+    def _explain_trees(
+        self, forest: Forest, features: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what trees add, shared out among the features of the data."""
+        moved = np.maximum(forest.contributions(features), 0.0)
+        n = self.n_features_in_
+        # An error in a feature speaks for the feature; the plain VAE's score for its errors.
+        found = moved[:, :n] + moved[:, n : 2 * n]
+        found += moved[:, 2 * n :] * _shares(features[:, n : 2 * n])
+        return _shares(found) * self._added(forest.score(features))[:, None]
+
+    def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        features = self._features(X)
+        scores = self._mean_voice(self._voices(X, features))
+        if self._forest is not None:
+            scores = scores + self._added(self._forest.score(features))
+        return -scores.astype(np.float32).astype(np.float64)
+
+    def _views(self) -> Iterator[tuple[str, Detector]]:
+        """Yield the views that are detectors; the first is this one's own networks."""
+        yield _OWN, self
+        yield from self._others.items()
+
+    def _voices(
+        self, X: NDArray[Any], features: NDArray[np.float64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the anomaly scores of each view, trees apart."""
+        found = {
+            name: features[:, -1]
+            if name == _PLAIN
+            else -view._scorer.score(view._reader(X), len(X))
+            for name, view in self._views()
+        }
+        if self._neighbours is not None:
+            found[_NEIGHBOURS] = self._neighbours.distance(features[:, : self.n_features_in_])
+        return found
+
+    def _mean_voice(self, voices: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the mean evidence of views."""
+        evidence = [self._evidence[name](scores) for name, scores in voices.items()]
+        mean: NDArray[np.float64] = np.mean(evidence, axis=0)
+        return mean
+
+    def _features(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return what trees see: values, how wrong the plain VAE has them, and its score."""
+        rows = self.scaling_.transform(X)
+        if _PLAIN not in self._others:
+            return rows
+        plain = self._others[_PLAIN]
+        return np.column_stack([rows, *feature_errors(plain._scorer, plain._reader(X), len(X))])
+
+    def _added(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what trees add to a score, given the shares of anomalies they see."""
+        evidence = self._evidence[_TREES](shares)
+        found: NDArray[np.float64] = self.tree_weight_ * np.maximum(evidence - _BEYOND, 0.0)
+        return found
+
+    def _check(self) -> None:
+        """Refuse parameters that a committee cannot have."""
+        check_parameters(
+            type(self).__name__,
+            self.get_params(deep=False),
+            {
+                "n_members": integer(2),
+                "n_trees": integer(1),
+                "likelihood": one_of(("squared-error", "gaussian")),
+                "separate_encoder": (lambda v: v is False, "False"),
+                "patience": (lambda v: v is None, "None: its members leave out rows already"),
+                "encoder": (lambda v: v is None, "None: a committee has aloof's own networks"),
+                "warmup_epochs": or_none(integer(1)),
+                "standardize": (lambda v: v is None or v is True, "True or None"),
+            },
+        )
+
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
+        self._check()
+        if getattr(X, "ndim", 2) > 2:
+            raise ValueError(
+                f"{type(self).__name__} takes rows of numbers (n, n_features); got "
+                f"{X.ndim} dimensions. Use DualPriorVAE for images."  # type: ignore[union-attr]
+            )
+        return super()._prepare(X, y)
+
+    def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
+        """Return the views to train; the plain VAE is the warm-up of two of them."""
+        self._others: dict[str, Detector] = {}
+        if not task.problems[0].uses_anomalies:
+            return [(self, task)]
+        y = np.ones(len(task.X), np.int64)
+        y[task.normal] = NORMAL
+        parts: list[tuple[Detector, Prepared]] = []
+        for name, kind in _VIEWS.items():
+            view = self._others[name] = self._view(kind, ranks=name == _RANKS)
+            prepared = view._prepare(task.X, y)
+            if name == _PLAIN:
+                self._plain_task = prepared
+            else:
+                parts.append((view, prepared))
+        return [*parts, (self, task)]
+
+    def _view(self, kind: type[Detector], *, ranks: bool) -> Detector:
+        """Return a detector with the parameters of this one."""
+        known = kind().get_params(deep=False)
+        shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
+        own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
+        view = kind(**{**shared, **own, "standardize": "rank" if ranks else None})
+        view._cross_fits = True
+        return view
+
+    def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
+        """Take the trained views, grow trees, and weigh what each says by held-out rows."""
+        super()._finish(task, results)
+        self._forest: Forest | None = None
+        self._neighbours: Neighbours | None = None
+        self._evidence: dict[str, Evidence] = {}
+        self.tree_weight_, self.hidden_share_ = 0.0, 0.0
+        self.suspects_ = np.empty(0, np.int64)
+        if self._others:
+            warmups = [result.warmup for result in results]
+            plain, prepared = self._others[_PLAIN], self.__dict__.pop("_plain_task")
+            plain._finish(prepared, [found for found in warmups if found is not None])
+        voices = {name: view.training_scores_ for name, view in self._views()}
+        for name, scores in voices.items():
+            self._evidence[name] = Evidence.fit(scores[task.normal])
+        added = self._grow(task) if self._others else np.zeros(len(task.X))
+        if self._others:
+            self._suspect(task, self._mean_voice(voices) + added)
+            voices[_NEIGHBOURS] = self._find_neighbours(task)
+        scores = self._mean_voice(voices) + added
+        self.training_scores_ = scores.astype(np.float32).astype(np.float64)
+        self._set(Threshold(share=self.contamination), warn=False)
+        return self
+
+    def _grow(self, task: Prepared) -> NDArray[np.float64]:
+        """Grow trees, and return what they add to the training rows they did not see."""
+        if task.folds is None:  # too few rows for trees that leave some out
+            return np.zeros(len(task.X))
+        features = self._training_features(task)
+        anomalous = np.ones(len(features), np.bool_)
+        anomalous[task.normal] = False
+        parts, shares = [], np.empty(len(features))
+        for member in range(self.n_members):
+            seen, own = task.folds != member, task.folds == member
+            n_trees = len(range(member, self.n_trees, self.n_members))
+            if not n_trees:
+                continue
+            seed = derive(self.member_seeds_[member], Stream.SPLIT)
+            forest = Forest.fit(features[seen], anomalous[seen], n_trees=n_trees, seed=seed)
+            shares[own] = forest.score(features[own])
+            parts.append(forest)
+        self._forest = Forest.joined(parts)
+        known = np.flatnonzero(anomalous)
+        if not task.anomalies_left_out:
+            shares[known] = self._forest.score(features[known])
+        evidence = self._evidence[_TREES] = Evidence.fit(shares[task.normal])
+        if task.anomalies_left_out:
+            recognised = float(evidence(shares[known]).mean()) - _BEYOND
+        else:  # nothing is known of how well trees do; a few labels are worth a little
+            recognised = len(known) / _ENOUGH_LABELS
+        self.tree_weight_ = _WEIGHT * min(1.0, max(0.0, recognised))
+        return self._added(shares)
+
+    def _training_features(self, task: Prepared) -> NDArray[np.float64]:
+        """Return what trees see of training rows, from members that did not see these."""
+        plain, rows = self._others[_PLAIN], self.scaling_.transform(task.X)
+        found = np.empty((len(rows), 2 * rows.shape[1] + 1))
+        assert task.folds is not None
+        scorers = [(NO_FOLD, plain._scorer), *enumerate(plain._member_scorers())]
+        for fold, scorer in scorers:
+            own = np.flatnonzero(task.folds == fold)
+            if len(own):
+                mine = rows[own]
+                errors, scores = feature_errors(scorer, partial(_some, mine), len(mine))
+                found[own] = np.column_stack([mine, errors, scores])
+        return found
+
+    def _suspect(self, task: Prepared, scores: NDArray[np.float64]) -> None:
+        """Find rows without a label that look like labelled anomalies."""
+        if not task.anomalies_left_out:
+            return
+        labelled = np.setdiff1d(np.arange(len(scores)), task.normal)
+        share = estimate_hidden(scores[task.normal], scores[labelled])
+        n = round(share * len(task.normal))
+        order = np.argsort(-scores[task.normal], kind="stable")
+        self.hidden_share_, self.suspects_ = share, task.normal[order[:n]]
+
+    def _find_neighbours(self, task: Prepared) -> NDArray[np.float64]:
+        """Choose rows to measure distances to, and return those of the training rows."""
+        rows = self.scaling_.transform(task.X)
+        trusted = np.setdiff1d(task.normal, self.suspects_)
+        steps = np.linspace(0, len(trusted) - 1, min(_MOST_NEIGHBOURS, len(trusted)))
+        chosen = trusted[steps.round().astype(np.int64)]
+        self._neighbours = Neighbours(rows[chosen])
+        own = np.full(len(rows), -1)
+        own[chosen] = np.arange(len(chosen))
+        distances = self._neighbours.distance(rows, own)
+        self._evidence[_NEIGHBOURS] = Evidence.fit(distances[task.normal])
+        return distances
+
+    def _describe(self, manifest: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        views = {}
+        for name, view in self._others.items():
+            views[name], own = describe(view)
+            tensors |= {f"view.{name}.{key}": value for key, value in own.items()}
+        manifest["committee"] = {
+            "tree_weight": self.tree_weight_,
+            "hidden_share": self.hidden_share_,
+            "views": views,
+        }
+        tensors["suspects"] = torch.from_numpy(self.suspects_)
+        for name, evidence in self._evidence.items():
+            for part in fields(evidence):
+                value = torch.tensor(getattr(evidence, part.name), dtype=torch.float64)
+                tensors[f"evidence.{name}.{part.name}"] = value
+        if self._neighbours is not None:
+            tensors["neighbours"] = torch.from_numpy(self._neighbours.rows)
+        if self._forest is not None:
+            for part in fields(self._forest):
+                value = torch.tensor(getattr(self._forest, part.name))
+                tensors[f"forest.{part.name}"] = value
+
+    def _restore(self, manifest: Mapping[str, Any], tensors: SavedTensors, folder: str) -> None:
+        from aloof.estimators._manifest import CommitteeSection
+
+        self._check()
+        saved = section_of(CommitteeSection, manifest, folder, "committee")
+        self.tree_weight_, self.hidden_share_ = saved.tree_weight, saved.hidden_share
+        self.suspects_ = tensors.take("suspects", torch.int64, None, empty=True).numpy()
+        self._others = {}
+        for name, kind in _VIEWS.items() if saved.views else ():
+            own = tensors.take_all(f"view.{name}")
+            if name not in saved.views:
+                raise ValueError(f"the view {name!r} is missing")
+            model = dict(saved.views[name]), own
+            self._others[name] = restored(kind, folder, model, None, None, str(self.device_))
+        names = [name for name, _ in self._views()]
+        self._neighbours = self._forest = None
+        if "neighbours" in tensors:
+            rows = tensors.take("neighbours", torch.float64, None, self.n_features_in_)
+            self._neighbours = Neighbours(rows.numpy())
+            names.append(_NEIGHBOURS)
+        if "forest.roots" in tensors:
+            self._forest = _restored_forest(tensors, 2 * self.n_features_in_ + 1)
+            names.append(_TREES)
+        self._evidence = {name: _restored_evidence(tensors, name) for name in names}
+
+
+def _some(rows: NDArray[np.float64], chunk: slice) -> NDArray[np.float64]:
+    return rows[chunk]
+
+
+def _shares(parts: NDArray[np.float64], axes: tuple[int, ...] | int = 1) -> NDArray[np.float64]:
+    """Return sizes as shares of their sum over `axes`; equal shares where all are nothing."""
+    sizes = np.abs(parts)
+    total = sizes.sum(axis=axes, keepdims=True)
+    n = np.prod([parts.shape[axis] for axis in np.atleast_1d(axes)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: NDArray[np.float64] = np.where(total > 0, sizes / total, 1.0 / n)
+    return found
+
+
+def _restored_evidence(tensors: SavedTensors, name: str) -> Evidence:
+    scores = tensors.take(f"evidence.{name}.scores", torch.float64, None)
+    worth = tensors.take(f"evidence.{name}.evidence", torch.float64, len(scores))
+    scale = float(tensors.take(f"evidence.{name}.scale", torch.float64))
+    if not bool((scores.diff() > 0).all() and (worth.diff() >= 0).all()) or scale <= 0:
+        raise ValueError(f"the tensors evidence.{name} are not a rising function")
+    return Evidence(scores.numpy(), worth.numpy(), scale)
+
+
+def _restored_forest(tensors: SavedTensors, n_features: int) -> Forest:
+    feature = tensors.take("forest.feature", torch.int32, None)
+    n = len(feature)
+    own = {"threshold": torch.float64, "left": torch.int32, "right": torch.int32}
+    found = {name: tensors.take(f"forest.{name}", kind, n) for name, kind in own.items()}
+    found["value"] = tensors.take("forest.value", torch.float64, n)
+    roots = tensors.take("forest.roots", torch.int64, None)
+    depth = int(tensors.take("forest.depth", torch.int64))
+    nodes = torch.cat([found["left"], found["right"], roots])
+    if int(nodes.min()) < 0 or int(nodes.max()) >= n:
+        raise ValueError("the tensors of the forest name nodes that are not there")
+    if int(feature.min()) < 0 or int(feature.max()) >= n_features or depth < 0:
+        raise ValueError("the tensors of the forest name features that are not there")
+    arrays = {name: value.numpy() for name, value in found.items()}
+    return Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)

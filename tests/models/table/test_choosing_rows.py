@@ -145,7 +145,7 @@ def test_a_false_discovery_rate_that_finds_nothing_says_why(home: Path) -> None:
 @pytest.mark.parametrize(
     ("n", "scores", "fdr", "words"),
     [
-        (9, [99.0] * 9, 0.05, r"With 9 calibration rows .* needs smaller ones.*\b1,999 where"),
+        (9, [99.0] * 9, 0.05, r"With 9 calibration rows, .* needs smaller ones.*\b1,999 if"),
         (99, [0.0] * 50, 0.1, r"No row scores above all 99 calibration rows.*larger rate"),
         (99, [99.0] + [0.0] * 99, 0.1, r"at least 10 of 100 rows .*; 1 row does.*least 999\)"),
         (99, [99.0] * 10 + [0.0] * 90, 0.1, r"^$"),
@@ -206,7 +206,7 @@ def test_commands_speak_of_options(home: Path) -> None:
     done = aloof("score", "model", "less.csv", "--out", "t.csv", "--missing-columns", "fill")
     assert done.exit_code == 0, done.output
     assert "warning: `age`: the column is gone; its values count as typical" in done.stderr
-    assert "not look like the one that was learned from: 1 difference (age)." in done.stdout
+    assert "not look like the training table: 1 difference (age)." in done.stdout
     for command in ("explain", "evaluate", "calibrate", "report"):
         help_ = aloof(command, "--help").stdout
         assert "--missing-columns" in help_

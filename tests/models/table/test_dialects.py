@@ -391,7 +391,7 @@ def test_wishes_about_what_is_no_text_are_refused() -> None:
         TableEncoder.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, wishes=Wishes(decimal={"x": ","}))
     with pytest.raises(TableError, match=r"no column 'z'"):
         TableEncoder.fit({"x": [1.5, 2.5]}, wishes=Wishes(decimal={"z": ","}))
-    with pytest.raises(TableError, match="a date format, so it cannot be of the kind 'number'"):
+    with pytest.raises(TableError, match="a date format, so its kind cannot be 'number'"):
         TableEncoder.fit(
             {"x": ["1", "2"]}, kinds={"x": "number"}, wishes=Wishes(layouts={"x": "%d"})
         )

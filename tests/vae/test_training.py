@@ -519,7 +519,7 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is not a folder"):
         train([data()], [problem([1])], wider, settings, device=CPU, checkpoint=path / "inside")
     path.write_bytes(b"not a checkpoint")
-    with pytest.raises(CheckpointError, match="delete it"):
+    with pytest.raises(CheckpointError, match="Delete it"):
         train([data()], [problem([1])], architecture(), settings, device=CPU, checkpoint=path)
 
 

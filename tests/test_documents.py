@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
     "name",
     [
         "README.md",
+        "docs/benchmark-tables.md",
         "docs/networks.md",
         "docs/decisions.md",
         "docs/tables.md",

@@ -28,7 +28,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import TypeVar
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "TableWarning",
     "TextError",
     "once_of_each",
+    "warn_caller",
 ]
 
 
@@ -174,3 +178,15 @@ def once_of_each(say: Callable[[_W], None]) -> Callable[[_W], None]:
             say(warning)
 
     return say_once
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, and point to the line outside of this package that led here."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == __package__

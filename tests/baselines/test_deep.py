@@ -26,9 +26,10 @@ LEARNERS = [
     "devnet",
     "dsebm",
     "inclusive-nrf",
+    "prenet",
     "ss-dgm",
 ]
-REQUIRED = ["classifier", "devnet", "ss-dgm"]
+REQUIRED = ["classifier", "devnet", "prenet", "ss-dgm"]
 FOR_IMAGES = ["dadgt"]
 PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2}
 
@@ -268,6 +269,7 @@ def test_fit_takes_images(visible_images):
         ("inclusive-nrf", {"confinement": 0.2}),
         ("inclusive-nrf", {"n_steps": 3}),
         ("inclusive-nrf", {"step_size": 0.2}),
+        ("prenet", {"weight_decay": 0.1}),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(

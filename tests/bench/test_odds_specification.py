@@ -14,15 +14,14 @@ from aloof.bench.methods import peers
 from aloof.bench.odds import OddsSpecification
 from aloof.bench.odds.paper import paper_figures
 from aloof.bench.odds.settings import (
-    MLP,
     PAPER,
-    Network,
     build,
     build_peer,
     has_setting,
     parameters,
     peer_parameters,
 )
+from aloof.bench.variants import MLP, Network
 from aloof.exceptions import AloofError, ExperimentError
 from aloof.networks.dense import Dense
 

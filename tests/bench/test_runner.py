@@ -18,9 +18,9 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.baselines import DeepSAD, IsolationForest
-from aloof.bench import read_split, run_study, runner, specify, workers, write_tables
+from aloof.bench import read_split, run_study, runner, specify, trials, workers, write_tables
 from aloof.bench.deadline import Deadline
-from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds, systems
+from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds
 from aloof.bench.odds import study as odds
 from aloof.bench.provenance import device_of
 from aloof.bench.records import read_records as read
@@ -38,7 +38,7 @@ real_data = pytest.mark.skipif(
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the jobs that are run in this process."""
     sizes: list[int] = []
-    original = systems.measure
+    original = trials.measure
 
     def counted(trials: Any, tell: Any) -> Any:
         sizes.append(len(trials))
@@ -147,7 +147,7 @@ def test_an_interrupted_run_goes_on_to_the_same_table(
 ) -> None:
     what = study(methods=["vae", "dp", "good", "poor"])
     whole = table(what, _without_times(run_study(what, tmp_path / "a")), tmp_path)
-    original, calls = systems.measure, []
+    original, calls = trials.measure, []
 
     def stopping(trials: Any, tell: Any) -> Any:
         if len(calls) == stop_at:
@@ -199,14 +199,14 @@ def test_a_failing_system_is_a_record_and_is_tried_again(
 def test_one_bad_seed_does_not_spoil_its_stack(
     study: Callable[..., OddsStudy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = systems.fit_many
+    original = trials.fit_many
 
     def failing(detectors: Any, data: Any, **keywords: Any) -> None:
         if any(detector.random_state == 1 for detector in detectors):
             raise RuntimeError("seed 1 diverged")
         original(detectors, data, **keywords)
 
-    monkeypatch.setattr(systems, "fit_many", failing)
+    monkeypatch.setattr(trials, "fit_many", failing)
     what = study(methods=["dp"], seeds=3)
     records = run_study(what, tmp_path)
     assert [record["status"] for record in records] == ["ok", "error", "ok"]
@@ -324,7 +324,7 @@ def test_deep_peers_train_where_networks_train(
     assert [group.here for group in what.groups(what.cases, there)] == [True, False]
     here = Where(torch.device("cpu"), tmp_path, 2)
     assert [group.here for group in what.groups(what.cases, here)] == [False, False]
-    (outcome,) = systems.measure([what.trial(deep, device="cpu")], lambda *_: None)
+    (outcome,) = trials.measure([what.trial(deep, device="cpu")], lambda *_: None)
     assert outcome["device"] == "cpu"
     assert device_of(SimpleNamespace(device_="meta")) == "meta"
     assert device_of(IsolationForest()) == "cpu"

@@ -13,7 +13,7 @@ from aloof.cli.app import app
 
 NAMES = [
     *("arrhythmia", "cardio", "cats-vs-dogs", "cifar10", "fashion-mnist"),
-    *("mnist", "satellite", "satimage-2", "shuttle", "thyroid"),
+    *("keel", "mnist", "satellite", "satimage-2", "shuttle", "thyroid"),
 ]
 
 
@@ -25,6 +25,7 @@ def data(*arguments: str) -> Result:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for the files: nothing is downloaded."""
     monkeypatch.setenv("ALOOF_DATA", str(tmp_path))
+    monkeypatch.setattr("aloof.datasets.keel.find_spec", lambda name: None)  # as if not there
     return tmp_path
 
 

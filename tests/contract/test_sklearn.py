@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, for all four detectors and without an expected failure."""
+"""scikit-learn's own checks, for all detectors and without an expected failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
+from aloof import VAE, Committee, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
 
 SHORT: dict[str, Any] = {"n_members": 2, "hidden": (16,), "latent_dim": 4, "max_epochs": 8}
 LABELLED: dict[str, Any] = {**SHORT, "warmup_epochs": 4}
@@ -27,6 +27,7 @@ def untouched_generators() -> None:
         MaxMinVAE(**LABELLED),
         DualPriorVAE(**LABELLED),
         MaxMinDualPriorVAE(**LABELLED),
+        Committee(**LABELLED, n_trees=20),
     ]
 )
 def test_estimator(estimator: Any, check: Any) -> None:

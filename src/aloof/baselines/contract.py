@@ -56,6 +56,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     label_use: ClassVar[LabelUse] = "none"
     # Whether rows of numbers are refused.
     images_only: ClassVar[bool] = False
+    # Whether files are needed that no package brings: such a system has to be asked for.
+    needs_weights: ClassVar[bool] = False
     # What a method that can do without labels is then.
     without_labels: ClassVar[str] = ""
     # What must hold for the parameters that a class adds, beside what holds for those it has.

@@ -27,6 +27,7 @@ REVISIONS: Mapping[str, int] = {
     "dsebm": 1,
     "dagmm": 1,
     "inclusive-nrf": 1,
+    "prenet": 1,
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that

@@ -140,7 +140,7 @@ def write_tables(
     """Write the tables of a study into a folder, and return them.
 
     ``table.md`` is for people, ``table.csv`` has every figure; ``summary.csv`` has their means
-    where ``table.csv`` has none.
+    where ``table.csv`` has none, ``details.md`` what is too long to be read at once.
 
     Parameters
     ----------
@@ -161,6 +161,12 @@ def write_tables(
         ExperimentError,
     )
     write_file(folder / "table.csv", to_csv(study.lines(records)), ExperimentError)
+    if details := study.details(records):
+        write_file(
+            folder / "details.md",
+            to_markdown(details, title=study.title, footer=footer),
+            ExperimentError,
+        )
     if summary := list(study.summary(records)):
         write_file(folder / "summary.csv", to_csv(summary), ExperimentError)
     return grids

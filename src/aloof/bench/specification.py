@@ -30,6 +30,7 @@ __all__ = [
     "Shares",
     "Specification",
     "Weight",
+    "distinct",
     "known",
     "read_options",
     "several",
@@ -85,7 +86,8 @@ def several(value: Any) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return each value once; there must be one."""
     if not values:
         raise ValueError("must be one or more; got none.")
     return tuple(dict.fromkeys(values))
@@ -119,9 +121,9 @@ Share = Annotated[float, AfterValidator(_share)]
 Count = Annotated[int, AfterValidator(_count)]
 Positive = Annotated[float, AfterValidator(_positive)]
 Weight = Annotated[float, AfterValidator(_weight)]
-Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(_distinct)]
-Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(_distinct)]
-Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(distinct)]
+Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(distinct)]
+Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(distinct)]
 Settings = Annotated[Names, AfterValidator(known("setting", SETTINGS))]
 
 

@@ -41,6 +41,8 @@ __all__ = [
     "SCALINGS",
     "Scaling",
     "Split",
+    "count_rows",
+    "divide",
     "make_split",
     "read_split",
     "scale",
@@ -146,8 +148,8 @@ def make_split(
     """
     labels = _true_labels(y)
     _check_arguments(seed, gamma_l, gamma_p, test_size)
-    normal, test_normal = _divide(labels, NORMAL, seed, test_size)
-    anomalies, test_anomalies = _divide(labels, ANOMALY, seed, test_size)
+    normal, test_normal = divide(labels, NORMAL, seed, test_size)
+    anomalies, test_anomalies = divide(labels, ANOMALY, seed, test_size)
     n_labelled, n_hidden = _counts(len(normal), len(anomalies), gamma_l, gamma_p)
     # From opposite ends, so that neither choice depends on the size of the other.
     labelled = anomalies[:n_labelled]
@@ -291,7 +293,7 @@ def _check_arguments(seed: int, gamma_l: float, gamma_p: float, test_size: float
         raise ValueError(f"test_size must be a share between 0 and 1; got {test_size!r}.")
 
 
-def _divide(
+def divide(
     labels: NDArray[Any], label: int, seed: int, test_size: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the training and the test rows of one label, both in random order."""
@@ -305,7 +307,7 @@ def _divide(
 
 def _counts(n_normal: int, n_anomalies: int, gamma_l: float, gamma_p: float) -> tuple[int, int]:
     """Return how many anomalies are labelled and how many hidden."""
-    n_labelled, n_hidden = _count(n_normal, gamma_l), _count(n_normal, gamma_p)
+    n_labelled, n_hidden = count_rows(n_normal, gamma_l), count_rows(n_normal, gamma_p)
     if n_labelled > n_anomalies:
         raise ValueError(
             f"gamma_l = {gamma_l:g} asks for {n_labelled} labelled anomalies beside "
@@ -323,7 +325,8 @@ def _counts(n_normal: int, n_anomalies: int, gamma_l: float, gamma_p: float) -> 
     return n_labelled, n_hidden
 
 
-def _count(n_normal: int, gamma: float) -> int:
+def count_rows(n_normal: int, gamma: float) -> int:
+    """Return how many anomalies a share asks for, beside so many normal rows."""
     return max(1, round(n_normal * gamma / (1 - gamma))) if gamma > 0 else 0
 
 

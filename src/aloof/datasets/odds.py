@@ -16,7 +16,7 @@ from aloof.datasets.files import DataFile
 from aloof.datasets.registry import Dataset, register
 from aloof.exceptions import DatasetError
 
-__all__ = ["PublicTable", "Table"]
+__all__ = ["PublicTable", "Table", "parse_mat"]
 
 _logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class PublicTable(Dataset):
     def load(self) -> Table:
         """Read the rows and labels, and check how many there are."""
         (file,) = self.fetch()
-        X, y = _parse(file.content, file.path)
+        X, y = parse_mat(file.content, file.path)
         if len(X) != len(y):
             raise DatasetError(f"{file.path} has {len(X)} rows in X but {len(y)} labels in y.")
         found = (*X.shape, int(y.sum()))
@@ -100,7 +100,20 @@ class PublicTable(Dataset):
         return self.n_rows, self.n_columns, self.n_anomalies
 
 
-def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def parse_mat(
+    content: bytes, path: Path, *, gaps: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read the rows ``X`` and the labels ``y`` of a MATLAB file.
+
+    Parameters
+    ----------
+    content
+        Of the file.
+    path
+        The file, for errors.
+    gaps
+        Whether values may be missing.
+    """
     try:
         variables = loadmat(io.BytesIO(content), variable_names=["X", "y"])
     except NotImplementedError as error:
@@ -119,10 +132,10 @@ def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.
             f"{path} has no variable {' and no '.join(missing)}. It must hold the rows as X "
             "and the labels (1 anomaly, 0 normal) as y."
         )
-    return _rows(variables["X"], path), _labels(variables["y"], path)
+    return _rows(variables["X"], path, gaps), _labels(variables["y"], path)
 
 
-def _rows(X: Any, path: Path) -> NDArray[np.float64]:
+def _rows(X: Any, path: Path, gaps: bool) -> NDArray[np.float64]:
     X = np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DatasetError(
@@ -130,7 +143,7 @@ def _rows(X: Any, path: Path) -> NDArray[np.float64]:
             f"{X.dtype}."
         )
     rows = np.ascontiguousarray(X, np.float64)
-    if not np.isfinite(rows).all():
+    if not gaps and not np.isfinite(rows).all():
         raise DatasetError(f"X in {path} has missing or infinite values.")
     return rows
 

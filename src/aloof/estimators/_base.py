@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -220,7 +220,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     # Whether each member leaves out a part of the rows: their training scores are then those
     # of members that did not see them.
-    _cross_fits: bool = field(default=False, init=False)
+    _cross_fits = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -456,16 +456,19 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         problems, rows = task.problems, task.rows.numpy()
         scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
         priors, penalties = [], []
-        for problem, scorer in zip(problems, scorers, strict=True):
-            normal = problem.normal if task.folds is not None else task.normal
+        known = [problem.normal for problem in problems]
+        if task.folds is None:
+            known = [task.normal]
+        fewest = min(map(len, known))
+        for problem, scorer, normal in zip(problems, scorers, known, strict=True):
             if self._knows_direction(problem):
                 some = rows[_spread_over(normal, _ENOUGH_ROWS)]
                 penalties.append(scorer.measure_direction(partial(_numbers, some), len(some)))
             # Rows of which a part make up the prior still say what scores other rows will have.
-            n_codes = min(self.aggregate_prior, len(normal) // 4)
+            n_codes = min(self.aggregate_prior, fewest // 4)
             if n_codes >= _FEWEST_CODES:
-                known = rows[_spread_over(normal, n_codes)]
-                priors.append(scorer.measure_prior(partial(_numbers, known), len(known)))
+                codes = rows[_spread_over(normal, n_codes)]
+                priors.append(scorer.measure_prior(partial(_numbers, codes), len(codes)))
         self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
         self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
         self._scorer = self._make_scorer()

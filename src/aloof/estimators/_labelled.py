@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 from aloof.estimators._base import Detector
-from aloof.exceptions import LabelWarning
+from aloof.exceptions import LabelWarning, warn_caller
 from aloof.vae import Objective, TrainingConfig, VAEProblem
 
 __all__ = ["LabelledDetector"]
@@ -72,18 +71,16 @@ class LabelledDetector(Detector):
 
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         if len(problem.anomaly) == 0:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} was given no labelled anomalies (no 1 in y), so it "
                 "trains as a plain VAE.",
                 LabelWarning,
-                stacklevel=4,
             )
             return
         max_epochs, warmup_epochs = self._max_epochs(problem), self._warmup_epochs(problem)
         if max_epochs <= warmup_epochs:
-            warnings.warn(
+            warn_caller(
                 f"max_epochs={max_epochs} ends before the labelled anomalies join after "
                 f"warmup_epochs={warmup_epochs}, so they are not used.",
                 LabelWarning,
-                stacklevel=4,
             )

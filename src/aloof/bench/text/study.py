@@ -294,7 +294,7 @@ def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
 
 def _learns_labels(method: str) -> bool:
     if method in OURS:
-        return METHODS[method].uses_labels
+        return method not in METHODS or METHODS[method].uses_labels
     return bool(getattr(peers()[method](), "uses_labels", True))
 
 

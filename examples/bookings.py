@@ -4,7 +4,8 @@ An export to try the commands on, as a German accounting program might write it.
 It has semicolons between values, Windows encoding, numbers such as 1.234,56, dates such as
 31/12/2026, the company's name above the table and a total below it. In januar.csv, a few
 bookings are known to be wrong ("ja"); februar.csv is the next month, saved by someone else in
-another encoding.
+another encoding. In maerz.csv, the columns have moved, one is gone, and there is a
+new account.
 
 Run it with: python examples/bookings.py [FOLDER] [--rows 3000]
 """
@@ -51,10 +52,10 @@ def bookings(n: int, month: int, wrong: int, seed: int) -> list[list[str]]:
     return rows
 
 
-def write(folder: Path, n: int) -> tuple[Path, Path]:
-    """Write the two files."""
+def write(folder: Path, n: int) -> list[Path]:
+    """Write the three files."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = folder / "januar.csv", folder / "februar.csv"
+    files = [folder / f"{month}.csv" for month in ("januar", "februar", "maerz")]
     first, second = bookings(n, 1, n // 100, seed=1), bookings(n // 3, 2, n // 150, seed=2)
     above = ["Muster & Söhne GmbH", "Journal;01.01.2026 - 31.01.2026", ""]
     lines = [";".join(row) for row in (NAMES, *first)]
@@ -62,11 +63,17 @@ def write(folder: Path, n: int) -> tuple[Path, Path]:
     files[0].write_bytes(text.encode("cp1252"))
     lines = [";".join(row) for row in (NAMES, *second)]
     files[1].write_text("\n".join(lines) + "\n", encoding="utf-16")
+    moved = ["Betrag", "Beleg", "Konto", "Menge", "Buchung"]
+    third = [dict(zip(NAMES, row, strict=True)) for row in bookings(n // 3, 3, n // 150, 3)]
+    for row in third[::20]:
+        row["Konto"] = "Spenden"
+    lines = [";".join(moved), *(";".join(row[name] for name in moved) for row in third)]
+    files[2].write_bytes("\n".join([*lines, ""]).encode("cp1252"))
     return files
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write two German exports.")
+    parser = argparse.ArgumentParser(description="Write three German exports.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path("bookings"))
     parser.add_argument("--rows", type=int, default=3000)
     options = parser.parse_args()

@@ -64,9 +64,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "metrics"),
-    *("models", "networks", "objectives", "planning", "report", "scoring", "text"),
-    *("training", "vae"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "feedback", "labels"),
+    *("metrics", "models", "networks", "objectives", "planning", "report", "review"),
+    *("scoring", "text", "training", "vae"),
 )
 
 

@@ -3,6 +3,7 @@
 ::
 
     AloofError
+    ├── AnswerError (ValueError)        answers of reviewers that cannot be read or kept
     ├── LabelError (ValueError)         labels that cannot be read, or of another convention
     ├── NetworkError (TypeError)        an encoder or decoder that breaks the protocol
     ├── DeviceError (ValueError)        a device that is not there
@@ -37,6 +38,7 @@ from typing import TypeVar
 __all__ = [
     "AloofError",
     "AloofWarning",
+    "AnswerError",
     "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
@@ -63,6 +65,10 @@ __all__ = [
 
 class AloofError(Exception):
     """Base of every error raised by aloof."""
+
+
+class AnswerError(AloofError, ValueError):
+    """Answers of reviewers that cannot be read or kept."""
 
 
 class LabelError(AloofError, ValueError):
@@ -160,8 +166,8 @@ class TableWarning(AloofWarning):
     """A table that looks odd but can be used."""
 
 
-class DriftWarning(TableWarning):
-    """A table that does not look like the one that was learned from."""
+class DriftWarning(TableWarning, ImageWarning):
+    """Rows or images that do not look like those that were learned from."""
 
 
 _W = TypeVar("_W", bound=AloofWarning)

@@ -37,6 +37,7 @@ def test_there_are_files() -> None:
     assert {path.stem for path in FILES} == {
         "odds-main",
         "odds-complete",
+        "odds-committee",
         "odds-ablation",
         "odds-ensemble",
         "odds-pollution",

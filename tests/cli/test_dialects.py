@@ -66,6 +66,55 @@ def test_the_export_of_the_documents_needs_one_attempt(here: Path) -> None:
         assert aloof(command, "model", "bookings/februar.csv", *out).exit_code == 0
 
 
+def test_the_story_of_the_readme_needs_one_attempt(here: Path) -> None:
+    """A file as it comes, two months later another one, the worst of it, and why."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (block,) = [block for block in blocks if "bookings.py" in block]
+    first, fit, score, explain, report = map(shlex.split, block.splitlines())
+    assert first == ["python", "examples/bookings.py", "bookings"]  # `here` did that
+    done = aloof(*fit[1:], "--members", 2, "--epochs", 20)
+    assert done.exit_code == 0, done.stderr
+    assert "day first" in done.stdout
+    refused = aloof(*(word for word in score[1:] if word not in ("--missing-columns", "fill")))
+    assert refused.exit_code == 2
+    assert "no column 'Ort'" in refused.stderr
+    assert "--missing-columns fill" in refused.stderr
+    done = aloof(*score[1:])
+    assert done.exit_code == 0, done.stderr
+    assert "`Ort`: the column is not there" in done.stderr
+    assert "`Konto`: 5 % of the values were never seen in training: 'Spenden'" in done.stderr
+    assert "20 flagged (the 20 highest scores)" in done.stdout
+    worst = open_source("worst.xlsx").read()
+    assert worst.num_rows == 20
+    assert worst.column_names[:5] == ["Beleg", "Betrag", "Konto", "Menge", "Buchung"]
+    scores = worst["anomaly_score"].to_pylist()
+    assert scores == sorted(scores, reverse=True)
+    wrong = {f"R3-{i:05}" for i in wrong_of(here)}
+    assert wrong <= {*worst["Beleg"].to_pylist()}  # all four that have ten times the amount
+    reasons = worst["reason_1"].to_pylist() + worst["reason_2"].to_pylist()
+    assert not any("`Ort`" in (words or "") for words in reasons)
+    known = sorted(wrong)[0]
+    done = aloof(*(known if word == "R3-00176" else word for word in explain[1:]))
+    assert done.exit_code == 0, done.stderr
+    assert re.search(rf"row \d+ \(line \d+\)  Beleg {known}  anomaly score", done.stdout)
+    assert "`Betrag`" in done.stdout
+    done = aloof(*report[1:])
+    assert done.exit_code == 0, done.stderr
+    page = Path("maerz.html").read_text()
+    assert "<code>Konto</code>: 5 % of the values were never seen in training" in page
+    assert "Ort (filled)" in page
+
+
+def wrong_of(here: Path) -> list[int]:
+    """Return which bookings of March have ten times the amount that goes with the quantity."""
+    rows = open_source(here / "bookings" / "maerz.csv").read()
+    read = [
+        [float(v.replace(".", "").replace(",", ".")) for v in rows[name].to_pylist()]
+        for name in ("Betrag", "Menge")
+    ]
+    return [i for i, (amount, n) in enumerate(zip(*read, strict=True)) if amount > 0.5 * n]
+
+
 def test_what_is_asked_is_answered_once(here: Path) -> None:
     data, label = FILES / "de-integers.csv", []
     asked = aloof("fit", data, "--out", "m", *label, *SHORT)

@@ -260,3 +260,86 @@ def test_calibration_with_new_images(here: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "calibrated with 16 images" in done.stdout
     assert "16 images scored" in aloof("info", "model").stdout
+
+
+def test_the_strangest_are_written(here: Path) -> None:
+    plain = aloof("score", "model", "new", "--out", "all.csv")
+    assert plain.exit_code == 0, plain.stderr
+    whole = pa_csv.read_csv(here / "all.csv").to_pylist()
+    highest = sorted(whole, key=lambda row: -row["anomaly_score"])[:4]
+    chosen = ("--top", "4", "--flagged-only", "--sort", "--keep-all")
+    done = aloof("score", "model", "new", *chosen, "--out", "worst.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "4 flagged (the 4 highest scores)" in done.stdout
+    worst = pa_csv.read_csv(here / "worst.csv").to_pylist()
+    assert [row["file"] for row in worst] == [row["file"] for row in highest]
+    assert all(row["is_anomaly"] for row in worst)
+    assert [row["folder"] for row in worst] == [row["file"].split("/")[0] for row in worst]
+    for row in worst:
+        with Image.open(here / "new" / row["file"]) as image:
+            assert (row["width"], row["height"]) == image.size
+            assert row["grey"] is False
+            light = np.asarray(image).mean()
+        assert row["brightness"] == pytest.approx(light, abs=1)
+    found = json.loads(
+        aloof(
+            "score", "model", "new", "--flagged-only", "--out", "flagged.csv", "--json"
+        ).stdout
+    )
+    flagged = pa_csv.read_csv(here / "flagged.csv").to_pylist()
+    assert flagged == [row for row in whole if row["is_anomaly"]]
+    assert found["n_images"] == 22
+    assert found["n_anomalies"] == len(flagged)
+    refused(aloof("score", "model", "new", "--keep", "x", "--out", "x.csv"), "--keep cannot")
+
+
+def test_one_picture_is_explained_by_its_path(here: Path) -> None:
+    for name in ("bad/003.png", "new/bad/003.png", str(here / "new" / "bad" / "003.png")):
+        done = aloof("explain", "model", "new", "--id", name, "--json")
+        assert done.exit_code == 0, done.stderr
+        assert [row["file"] for row in json.loads(done.stdout)["images"]] == ["bad/003.png"]
+    done = aloof("explain", "model", "new", "--id", "014.png", "--row", "1", "--out", "two.png")
+    assert done.stdout.startswith("2 of 22 images:")
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:3]] == [
+        "bad/000.png",
+        "good/014.png",
+    ]
+    with Image.open(here / "two.png") as picture:
+        assert picture.size[1] > 2 * 16
+    for name, words in (
+        ("003.png", "can be bad/003.png, good/003.png"),
+        ("014.pgn", "did you"),
+    ):
+        refused(aloof("explain", "model", "new", "--id", name), words)
+    refused(aloof("explain", "model", "new", "--row", "23"), "there are 22 images")
+    refused(
+        aloof("explain", "model", "new", "--line", "3"), "--line cannot be used with images"
+    )
+
+
+def test_images_that_look_otherwise_are_told(here: Path) -> None:
+    same = aloof("score", "model", "parts/good", "--out", "same.csv", "--json")
+    assert json.loads(same.stdout)["drift"] == []
+    rng = np.random.default_rng(3)
+    for i in range(30):
+        dark = Image.fromarray(disc(rng, 48) // 3).convert("L")
+        (here / "other").mkdir(exist_ok=True)
+        dark.save(here / "other" / f"{i}.png")
+    done = aloof("score", "model", "other", "--out", "other.csv")
+    assert done.exit_code == 0, done.stderr
+    for words in (
+        "100 % of the images are of another size than in training, such as 48 x 48 pixels; "
+        "most were 16 x 16 pixels",
+        "100 % of the images are grey; in training, 0 % were",
+        "the images are darker than in training: 2",
+        "30 of 30 images are flagged (100 %), where the threshold aims at",
+    ):
+        assert f"warning: {words}" in done.stderr, done.stderr
+    assert "The images do not look like those that were learned from: 4" in done.stdout
+    found = json.loads(aloof("score", "model", "other", "--out", "o.csv", "--json").stdout)
+    kinds = ["size", "colours", "brightness", "flagged"]
+    assert [each["what"] for each in found["drift"]] == kinds
+    top = json.loads(
+        aloof("score", "model", "other", "--top", "3", "--out", "t.csv", "--json").stdout
+    )
+    assert [each["what"] for each in top["drift"]] == kinds[:3]

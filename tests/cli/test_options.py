@@ -162,7 +162,9 @@ def test_a_detector_takes_part(home: Path, tmp_path: Path, monkeypatch: Any) -> 
     aloof.load(home / "array").save("model")
     for words in (
         ["score", "model", "X.npy", "--out", "s.csv"],
+        ["score", "model", "X.npy", "--top", 2, "--flagged-only", "--sort", "--out", "t.csv"],
         ["explain", "model", "X.npy", "--top", 2, "--reasons", 1],
+        ["explain", "model", "X.npy", "--row", 31],
         ["evaluate", "model", "X.npy", "--labels", "y.npy"],
         ["calibrate", "model", "X.npy", "--labels", "y.npy"],
         ["threshold", "model", "--share", "0.1"],
@@ -171,6 +173,9 @@ def test_a_detector_takes_part(home: Path, tmp_path: Path, monkeypatch: Any) -> 
     ):
         done = run(*words)
         assert done.exit_code == 0, (words, done.output, done.exception)
+    first, second = Path("t.csv").read_text().splitlines()[1:]
+    assert first.startswith("31,")
+    assert float(first.split(",")[1]) > float(second.split(",")[1])
     loaded = aloof.load("model")
     assert isinstance(loaded, aloof.VAE)
     assert loaded.calibration_scores_ is not None

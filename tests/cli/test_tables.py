@@ -197,7 +197,7 @@ BAD_FILES: dict[str, tuple[bytes, list[str]]] = {
     "no such label": (b"a,b,frauds\n1,2,0\n", ["'fraud'", "did you mean 'frauds'"]),
     "labels of one's own": (
         b"a,fraud\n1,chargeback\n2,ok\n",
-        ["'chargeback', 'ok'", "--anomaly-value"],
+        ["'chargeback' in line 2, 'ok' in line 3", "--anomaly-value"],
     ),
     "every row an anomaly": (b"a,fraud\n1,1\n2,1\n3,1\n", ["3 of 3 rows", "anomalies"]),
     "anomalies in the majority": (b"a,fraud\n1,1\n2,1\n3,0\n", ["2 of 3 rows"]),

@@ -199,13 +199,12 @@ def test_a_folder_without_one_of_its_views_is_refused(
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"n_members": 1}, "n_members.*int >= 2"),
         ({"n_trees": 0}, "n_trees.*int >= 1"),
         ({"patience": 3}, "patience.*leave out rows already"),
         ({"likelihood": "bernoulli"}, "likelihood"),
         ({"separate_encoder": True}, "separate_encoder"),
         ({"warmup_epochs": 0}, "warmup_epochs"),
-        ({"standardize": False}, "standardize.*True or None"),
+        ({"standardize": "rank"}, "standardize.*True or False, or None"),
     ],
 )
 def test_what_it_cannot_do_is_named(parameters: dict[str, object], words: str) -> None:
@@ -245,6 +244,21 @@ def test_a_few_rows_are_enough() -> None:
     committee = quick().fit(X, y)
     assert not committee._forests
     assert np.isfinite(committee.anomaly_score(X)).all()
+
+
+def test_a_single_member_has_views_and_no_trees() -> None:
+    committee = quick(n_members=1).fit(*table())
+    normal, anomalies = later()
+    rows = np.r_[normal, anomalies["known"]]
+    assert not committee._forests
+    assert roc_auc_score(np.repeat([0, 1], 200), committee.anomaly_score(rows)) > 0.9
+
+
+def test_scaled_rows_are_left_as_they_are() -> None:
+    X, y = table()
+    committee = quick(standardize=False).fit(X, y)
+    assert np.array_equal(committee.scaling_.transform(X), X)
+    assert committee._others["ranks"].standardize == "rank"
 
 
 def test_folds_of_different_sizes() -> None:

@@ -1015,6 +1015,14 @@ def layouts() -> None:
         warns=["ignored 2 lines at the end without 3 values"],
     )
     table(
+        "total-with-gaps.csv",
+        "A total as a row of the table, with gaps",
+        german,
+        **SEMICOLONS,
+        below=["Summe:;12.345,67;"],
+        warns=["the last line is a total and left out: 'Summe:;12.345,67;'"],
+    )
+    table(
         "sap-list.txt",
         "A list of SAP with bars, lines of dashes and a title",
         {
@@ -1096,6 +1104,33 @@ def layouts() -> None:
         "line-ends-in-values.csv",
         "Values with commas, quotation marks and line ends",
         {"note": labels(notes), **plain},
+    )
+    first, *rest = lines(plain, ",")
+    half, mark = len(rest) // 2, "\ufeff"
+    for name, says, again, warns in (
+        ("put-together.csv", "Two files put together, with the names again", [first], True),
+        ("put-together-without-names.csv", "The same without: an unseen mark", [], False),
+    ):
+        text = "\n".join([first, *rest[:half]]) + "\n" + mark
+        text = mark + text + "\n".join([*again, *rest[half:]]) + "\n"
+        raw(
+            name,
+            says,
+            text.encode(),
+            rows=N,
+            columns={column: said for column, (_, said) in plain.items()},
+            **({"warns": ["1 line with the column names again, left out"]} if warns else {}),
+        )
+    table(
+        "kept-as-text.csv",
+        "Numbers as spreadsheets write them that are to stay text, and codes",
+        {
+            "formula": numbers(amounts(201), lambda v: f'="{v:.2f}"'),
+            "apostrophe": numbers(amounts(202), lambda v: f"'{v:.2f}"),
+            "equals": numbers(signed(203), lambda v: f"={v:.2f}"),
+            "quoted": numbers(amounts(204), lambda v: f"\u201c{v:.2f}\u201d"),
+            "code": left_out([f'="00{i}"' for i in range(N)], "leading zeros"),
+        },
     )
     text = "\n".join(lines(plain, ",")[1:]) + "\n"
     raw(

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 import aloof
 from aloof import DualPriorVAE, TableDetector
-from aloof.exceptions import LabelError, TableError
+from aloof.exceptions import LabelError, LabelWarning, TableError
 from aloof.metrics import scorer
 
 SHORT: dict[str, Any] = {"n_members": 1, "max_epochs": 5, "hidden": (16,), "random_state": 0}
@@ -96,8 +96,90 @@ def test_what_is_refused(data: tuple[pd.DataFrame, pd.Series]) -> None:
         TableDetector(detector=DualPriorVAE(standardize=True)).fit(frame, y)
     with pytest.raises(TableError, match=r"got a Series. .*TableDetector\(\).fit"):
         aloof.fit(frame, label=y)
+    with pytest.raises(LabelError, match=r"380 of 400 rows are .*\(labels={1: 0, 0: 1}\)"):
+        TableDetector().fit(frame, 1 - y)
     both = frame.assign(fraud=y)
     with pytest.raises(TableError, match="X has a column 'fraud', the same name as the labels"):
         TableDetector().fit(both, y)
     dropped = TableDetector(detector=DualPriorVAE(**SHORT), drop=("fraud",)).fit(both, y)
     assert "fraud" not in dropped.model_.columns
+
+
+@pytest.fixture(scope="module")
+def fresh() -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows that were not used to fit, a tenth of them anomalies that are hard to tell."""
+    rng = np.random.default_rng(1)
+    bad = np.arange(600) % 10 == 0
+    frame = pd.DataFrame(
+        {
+            "amount": rng.normal(50, 5, 600) + 15 * bad,
+            "city": rng.choice(["Oslo", "Bern", "Rome"], 600),
+            "day": pd.Timestamp("2026-02-01"),
+        }
+    )
+    return frame, bad.astype(int)
+
+
+def test_decisions_are_those_of_the_array_detectors(
+    data: tuple[pd.DataFrame, pd.Series], fresh: tuple[pd.DataFrame, np.ndarray]
+) -> None:
+    """What it decides is what its detector decides about the encoded rows."""
+    frame, y = data
+    detector = TableDetector(detector=DualPriorVAE(**SHORT)).fit(frame, y)
+    inner, rows = detector.model_.detector, detector.model_.encode(fresh[0])
+    np.testing.assert_array_equal(detector.p_values(fresh[0]), inner.p_values(rows))
+    assert not hasattr(detector, "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        detector.predict_proba(fresh[0])
+    assert detector.calibrate(*fresh) is detector
+    assert len(detector.calibration_scores_) == 540
+    found = detector.predict_proba(fresh[0])
+    np.testing.assert_array_equal(found, inner.predict_proba(rows))
+    assert found[:, 1].mean() == pytest.approx(0.1, abs=0.02)
+    assert detector.set_threshold(budget="30/600") is detector
+    assert detector.threshold_ == detector.model_.threshold
+    flagged = detector.predict(fresh[0]) == -1
+    np.testing.assert_array_equal(flagged, detector.model_.is_anomaly(fresh[0]))
+    assert flagged.sum() > 30
+    detector.offset_ = -1e9  # as scikit-learn's users do
+    assert not detector.model_.is_anomaly(fresh[0]).any()
+    assert detector.history_["loss"].shape == (5, 1)
+    assert detector.model_.training["n_calibration"] == 540
+    assert "model.calibrate(rows)" in detector.model_.describe()["again"]
+
+
+def test_what_was_saved_is_loaded(
+    data: tuple[pd.DataFrame, pd.Series],
+    fresh: tuple[pd.DataFrame, np.ndarray],
+    tmp_path: Path,
+) -> None:
+    frame, y = data
+    words, meaning = y.map({1: "fraud", 0: "ok"}), {"fraud": 1, "ok": 0}
+    detector = TableDetector(
+        detector=DualPriorVAE(labels=meaning, **SHORT), drop=("day",), kinds={"city": "text"}
+    )
+    detector.set_params(kinds={"city": "category"}, calibration=0.3).fit(frame, words)
+    detector.calibrate(fresh[0], np.where(fresh[1] == 1, "fraud", "ok"))
+    detector.set_threshold(share=0.1).save(tmp_path / "model")
+    loaded = TableDetector.load(tmp_path / "model", device="cpu")
+    for method in ("anomaly_score", "predict", "predict_proba", "p_values"):
+        expected = getattr(detector, method)(frame)
+        np.testing.assert_array_equal(getattr(loaded, method)(frame), expected)
+    assert loaded.score(frame, words) == detector.score(frame, words)
+    assert (loaded.drop, loaded.calibration) == (("day",), 0.3)
+    assert loaded.kinds == {"city": "category"}
+    assert list(loaded.feature_names_in_) == ["amount", "city"]
+    again = clone(loaded).fit(frame, words)  # the same parameters make the same model
+    np.testing.assert_array_equal(again.anomaly_score(frame), detector.anomaly_score(frame))
+    short = {"members": 1, "max_epochs": 2, "contamination": 0.05}
+    by_file = aloof.fit(frame.assign(fraud=y), label="fraud", **short)
+    by_file.save(tmp_path / "other")
+    scores = TableDetector.load(tmp_path / "other").anomaly_score(frame)
+    np.testing.assert_array_equal(scores, by_file.anomaly_score(frame))
+
+
+def test_labels_in_another_order(data: tuple[pd.DataFrame, pd.Series]) -> None:
+    frame, y = data
+    detector = TableDetector(detector=DualPriorVAE(**SHORT))
+    with pytest.warns(LabelWarning, match=r"give y.loc\[X.index\]"):
+        detector.fit(frame, y.sort_index())

@@ -16,6 +16,7 @@ REVISIONS: Mapping[str, int] = {
     "mml": 1,
     "dp": 1,
     "mml-dp": 1,
+    "committee": 1,
     "autoencoder": 2,
     "deep-svdd": 2,
     "deep-sad": 2,

@@ -21,6 +21,11 @@ _COMMANDS = (
     "report",
     "threshold",
     "calibrate",
+    "drift",
+    "review",
+    "label",
+    "refit",
+    "versions",
     "info",
     "demo",
 )

@@ -34,11 +34,21 @@ def explain(
     reasons: Annotated[int, typer.Option(min=1, help="Number of reasons for each row.")] = 3,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", help="Explain the row with this id. Repeatable."),
+        typer.Option(
+            "--id", help="Explain the row with this id, or this image file. Repeatable."
+        ),
     ] = None,
     rows: Annotated[
         list[int] | None,
         typer.Option("--row", min=1, help="Explain this row, counted from 1. Repeatable."),
+    ] = None,
+    lines: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--line",
+            min=1,
+            help="Tell about the row in this line of the file or sheet. Repeatable.",
+        ),
     ] = None,
     missing_columns: MissingColumns = "refuse",
     out: Annotated[
@@ -53,24 +63,25 @@ def explain(
 ) -> None:
     """Show the most anomalous rows, or the rows you name, with reasons in words.
 
-    The contributions of the columns add up to the anomaly score. Rows are counted from 1. The
-    file may be larger than memory.
+    The contributions of the columns add up to the anomaly score. Rows are counted from 1, and
+    their line in the file is shown next to that. The file may be larger than memory.
 
     Example: **aloof explain model new.parquet --top 5**
 
     One row, flagged or not: **aloof explain model new.csv --id 4711**
 
-    Images: **aloof explain model new-images/ --top 5 --out strange.png**
+    Images: **aloof explain model new-images/ --top 5 --out strange.png**, or one of them:
+    **aloof explain model new-images/ --id bad/017.png --out strange.png**
     """
     fitted = open_model(model, device=device)
-    asked = {"ids": ids or (), "rows": rows or ()}
+    asked = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}
     found = called(context, fitted, fitted.most_anomalous, data, **asked)
     tell_skipped(found.skipped)
     if as_json:
         typer.echo(json.dumps({f"n_{fitted.things}": found.n_rows, fitted.things: found.rows}))
         return
     of = f"of {count(found.n_rows, fitted.things.removesuffix('s'))}"
-    if ids or rows:
+    if ids or rows or lines:
         typer.echo(f"{len(found.rows):,} {of}:")
     elif len(found.rows) == 1:
         typer.echo(f"The most anomalous {of}:")

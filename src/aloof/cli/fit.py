@@ -67,8 +67,13 @@ def fit(
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="[dp|mml|mml-dp|vae]", help="How to learn from labels.")
-    ] = "dp",
+        str | None,
+        typer.Option(
+            metavar="[committee|dp|mml|mml-dp|vae]",
+            help="How to learn from labels. Default: the committee for tables, dp for images "
+            "and for text alone.",
+        ),
+    ] = None,
     id: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that identifies rows.")
     ] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -32,11 +33,14 @@ __all__ = [
     "MissingColumns",
     "Model",
     "Normal",
+    "Reviewer",
     "Sheet",
+    "Store",
     "also",
     "called",
     "given",
     "passed",
+    "reviewer",
 ]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder with the model.")]
@@ -114,6 +118,19 @@ Labels = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Images only: a table of file names and labels."),
 ]
+Reviewer = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who answers. Default: your name on this machine."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="ALOOF_STORE",
+        show_envvar=False,
+        help="Where answers are kept: a file, or postgresql://... Default: beside the model.",
+    ),
+]
 
 # How a file is read, and where labels come from.
 READING = {
@@ -176,6 +193,14 @@ def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
         return cast(_F, run)
 
     return add
+
+
+def reviewer(by: str | None) -> str:
+    """Return who answers."""
+    try:
+        return by or getpass.getuser()
+    except (ImportError, KeyError, OSError):  # as in a container
+        fail("Say who answers: --by NAME.")
 
 
 def given(context: typer.Context) -> list[str]:

@@ -52,7 +52,11 @@ def score(
         ),
     ] = None,
     keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Copy all columns of the data.")
+        bool,
+        typer.Option(
+            "--keep-all",
+            help="Copy all columns of the data. Images: folder, size and brightness.",
+        ),
     ] = False,
     top: Annotated[
         int | None,
@@ -99,7 +103,8 @@ def score(
     --flagged-only --sort --keep-all --out worst.xlsx**
 
     An image model scores a folder, a zip archive or a file: **aloof score model new-images/
-    --out scores.csv**. Files that cannot be used are named and skipped.
+    --top 20 --flagged-only --sort --out worst.csv**. Files that cannot be used are named and
+    skipped.
 
     The file need not be laid out like the training file: delimiter, encoding and header line
     are detected again. Numbers and dates are read as in training.
@@ -147,6 +152,6 @@ def score(
             n = count(len(done.drift), "difference")
             named = dict.fromkeys(each.column for each in done.drift if each.column)
             columns = f" ({short(', '.join(named), 100)})" if named else ""
-            typer.echo(f"The table does not look like the training table: {n}{columns}.")
+            typer.echo(f"The {things} do not look like the training {things}: {n}{columns}.")
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")

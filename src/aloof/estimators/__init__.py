@@ -7,7 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
+from aloof.estimators._arrays import check_order
 from aloof.estimators._base import Detector
+from aloof.estimators._decisions import Decisions
 from aloof.estimators._labelled import LabelledDetector
 from aloof.estimators._parameters import seed_of
 from aloof.estimators._saving import describe, restored
@@ -27,12 +29,14 @@ __all__ = [
     "DETECTORS",
     "VAE",
     "Committee",
+    "Decisions",
     "Detector",
     "DualPriorVAE",
     "LabelledDetector",
     "MaxMinDualPriorVAE",
     "MaxMinVAE",
     "PyODAdapter",
+    "check_order",
     "check_scorer",
     "describe",
     "fit_many",

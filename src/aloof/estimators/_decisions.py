@@ -80,9 +80,7 @@ class Decisions:
         the threshold.
         """
         check_scorer(type(self).__name__, self.labels, "predict_proba")
-        assert self._probability is not None  # see above
-        anomaly = self._probability(self.anomaly_score(X))
-        return np.column_stack([1 - anomaly, anomaly])
+        return self._probabilities(self.anomaly_score(X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Return the area under the ROC curve of the anomaly scores: 1 is best.
@@ -128,10 +126,7 @@ class Decisions:
         """
         check_is_fitted(self)
         scores = self.anomaly_score(X)
-        anomalous = self._read_labels(y, len(scores)) == ANOMALY
-        self._calibrate(scores[~anomalous])
-        if anomalous.any():
-            self._probability = ProbabilityCurve.fit(scores[~anomalous], scores[anomalous])
+        self._calibrate(scores, self._read_labels(y, len(scores)))
         return self
 
     def p_values(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -198,10 +193,19 @@ class Decisions:
         """What decides: `threshold_`, the level that it leads to, the calibration scores."""
         return Decision(self.threshold_, -float(self.offset_), self.calibration_scores_)
 
-    def _calibrate(self, scores: NDArray[np.float64]) -> None:
-        """Take the anomaly scores of held-out rows that are not labelled as anomalies."""
-        self.calibration_scores_ = np.sort(scores)
-        self._probability = None
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities of normal and anomaly for anomaly scores, ``(n, 2)``."""
+        assert self._probability is not None  # see `_has_probabilities`
+        anomaly = self._probability(scores)
+        return np.column_stack([1 - anomaly, anomaly])
+
+    def _calibrate(self, scores: NDArray[np.float64], labels: NDArray[np.int64]) -> None:
+        """Take the anomaly scores and the labels of held-out rows."""
+        anomalous = labels == ANOMALY
+        normal = scores[~anomalous]
+        self.calibration_scores_, self._probability = np.sort(normal), None
+        if anomalous.any():
+            self._probability = ProbabilityCurve.fit(normal, scores[anomalous])
         self._set(self.threshold_, stacklevel=4)
 
     def _set(self, threshold: Threshold, *, warn: bool = True, stacklevel: int = 3) -> None:

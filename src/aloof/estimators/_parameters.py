@@ -117,6 +117,7 @@ _CHECKS: dict[str, Check] = {
         "the name of a file, or None",
     ),
     "compile": BOOLEAN,
+    "confirmed_weight": integer(1),
     "contamination": real(0, 0.5, above=True),
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),

@@ -6,17 +6,21 @@ labels 0 and 1, ``"roc_auc"`` is upside down, and ``"accuracy"`` counts a normal
 called normal (1) as wrong. Nothing that an estimator returns can put that right, and nothing
 that it is told says who asks. So the one who asks is looked for: a figure that would be wrong
 is refused, and the scorer that is right is named.
+
+How scorers look inside is scikit-learn's own business, the same from 1.6 to 1.9. Where it is
+another, a warning says that nothing can be checked, and no figure is refused.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from inspect import signature
 from types import FrameType
 from typing import Any, Literal
 
-from aloof.exceptions import LabelError
+from aloof.exceptions import LabelError, LabelWarning
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED, Labels, meanings
 
 __all__ = ["Response", "check_scorer"]
@@ -24,6 +28,7 @@ __all__ = ["Response", "check_scorer"]
 Response = Literal["decision_function", "predict", "predict_proba"]
 
 _HOME = "sklearn.metrics._scorer"
+_INSIDE = ("_score_func", "_response_method", "_kwargs")
 # What our scorers are called, by the function of scikit-learn.
 _OURS = {
     "accuracy_score": "accuracy",
@@ -49,9 +54,17 @@ def check_scorer(owner: str, labels: Labels, response: Response) -> None:
     response
         The method that was called.
     """
-    for scorer in _asking(response):
+    scorers, unknown = _asking(response)
+    if unknown:
+        warnings.warn(
+            "The scorers of this scikit-learn are not known, so that it cannot be said whether "
+            f"a figure of {owner} is right. Use scoring=aloof.metrics.scorer('roc_auc').",
+            LabelWarning,
+            stacklevel=3,
+        )
+    for scorer in scorers:
         if reason := _wrong(scorer, meanings(labels), response):
-            name = scorer._score_func.__name__
+            name = getattr(scorer._score_func, "__name__", "?")
             ours = _OURS.get(name, "roc_auc")
             raise LabelError(
                 f"scikit-learn's scorer with {name} would be wrong: {reason}. Use "
@@ -60,24 +73,35 @@ def check_scorer(owner: str, labels: Labels, response: Response) -> None:
             )
 
 
-def _asking(response: Response) -> list[Any]:
+def _asking(response: Response) -> tuple[list[Any], bool]:
     """Return the scorers with a function of scikit-learn's own that wait for a response.
 
-    Where several are to be computed, one response is for all of them.
+    Where several are to be computed, one response is for all of them. The second value says
+    whether scorers ask that look otherwise than those that are known.
     """
     found: dict[int, Any] = {}
+    unknown = False
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__") == _HOME:
             caller = frame.f_locals.get("self")
-            for scorer in [caller, *getattr(caller, "_scorers", {}).values()]:
-                function = getattr(scorer, "_score_func", None)
-                methods = getattr(scorer, "_response_method", "")
-                wanted = methods if isinstance(methods, str) else methods[0]
-                if wanted == response and function.__module__.startswith("sklearn."):
+            several = getattr(caller, "_scorers", None)
+            scorers: list[Any] = [caller]
+            if isinstance(several, dict):
+                scorers = list(several.values())
+            for scorer in scorers:
+                if type(scorer).__module__ != _HOME or hasattr(scorer, "_estimator"):
+                    continue  # one of ours or of the user's, or the detector's own `score`
+                if not all(hasattr(scorer, name) for name in _INSIDE):
+                    unknown = True
+                    continue
+                methods = scorer._response_method
+                wanted = methods if isinstance(methods, str) else next(iter(methods), "")
+                home = getattr(scorer._score_func, "__module__", None) or ""
+                if wanted == response and home.startswith("sklearn."):
                     found[id(scorer)] = scorer
         frame = frame.f_back
-    return list(found.values())
+    return list(found.values()), unknown
 
 
 def _wrong(scorer: Any, mapping: Mapping[Any, int], response: Response) -> str | None:

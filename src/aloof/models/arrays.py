@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from aloof.exceptions import LabelError, TableError
 from aloof.labels import read_labels
 from aloof.models import Evaluation, Model, MostAnomalous, ScoredFile, made_by
 from aloof.models.page import check_report, write_page
+from aloof.models.results import highest
 from aloof.report.findings import Tally
 from aloof.scoring import Explanation
 
@@ -64,23 +66,44 @@ class ArrayModel(Model):
         return {"anomaly_score": scores, **p_value, "is_anomaly": self.decide(scores)}
 
     def score_file(
-        self, data: Any, out: str | os.PathLike[str], *, force: bool = False
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        top: int | None = None,
+        flagged_only: bool = False,
+        sort: bool = False,
+        force: bool = False,
     ) -> ScoredFile:
-        """Write the scores into a table; see `aloof.models.table.check_output`."""
+        """Write rows and their scores into a table; see `streaming.score_file` of tables.
+
+        There is a column ``row``, counted from 1, where not all rows are written in order.
+        """
         import pyarrow as pa
 
-        return self._written(pa.table(self.score(data)), out, force=force)
+        found = self.score(data)
+        if flagged_only or sort:
+            found = {"row": np.arange(1, len(found["is_anomaly"]) + 1), **found}
+        table = pa.table(found)
+        return self._written(
+            table, out, top=top, flagged_only=flagged_only, sort=sort, force=force
+        )
 
     def explain(self, data: Any) -> Explanation:
         """Return what every feature contributes to the anomaly scores."""
         return self.detector.explain(self.read(data))
 
-    def most_anomalous(self, data: Any, top: int = 20, *, reasons: int = 3) -> MostAnomalous:
-        """Return the rows with the highest scores, and the features that raise them most."""
-        rows = self.read(data)
-        scores = self.anomaly_score(rows)
-        order = np.argsort(-scores, kind="stable")[:top]
-        parts = self.explain(rows[order]).contributions.reshape(len(order), -1)
+    def most_anomalous(
+        self, data: Any, top: int = 20, *, reasons: int = 3, rows: Sequence[int] = ()
+    ) -> MostAnomalous:
+        """Return the rows with the highest scores, and the features that raise them most.
+
+        `rows`, counted from 1, are those to tell about in place of the highest.
+        """
+        given = self.read(data)
+        scores = self.anomaly_score(given)
+        order = self._numbered(rows, len(given)) if rows else highest(scores, top, TableError)
+        parts = self.explain(given[order]).contributions.reshape(len(order), -1)
         verdicts = self.verdicts(scores[order], self.decide(scores)[order])
         told: list[dict[str, Any]] = [
             {
@@ -97,7 +120,7 @@ class ArrayModel(Model):
             }
             for place, said, part in zip(order, verdicts, parts, strict=True)
         ]
-        return MostAnomalous(len(rows), [f"row {row['row']:,}" for row in told], told)
+        return MostAnomalous(len(given), [f"row {row['row']:,}" for row in told], told)
 
     def evaluate(
         self, data: Any, *, labels: str | os.PathLike[str] | ArrayLike | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,9 +16,10 @@ from aloof.calibration import Threshold, p_values
 from aloof.estimators import Detector, describe, from_model
 from aloof.exceptions import AloofError, ModelError
 from aloof.labels import ANOMALY
+from aloof.models.differences import flagged_drift
 from aloof.models.evaluation import Evaluation, evaluate_scores
 from aloof.models.making import how_to_make
-from aloof.models.results import MostAnomalous, ScoredFile
+from aloof.models.results import Drift, MostAnomalous, ScoredFile, highest
 from aloof.persistence import read_model, refusing, section_of, versions, write_model
 from aloof.phrases import count
 
@@ -137,15 +139,41 @@ class Model(ABC):
         table: pa.Table,
         out: str | os.PathLike[str],
         *,
+        top: int | None,
+        flagged_only: bool,
+        sort: bool,
         force: bool,
         skipped: tuple[tuple[str, str], ...] = (),
     ) -> ScoredFile:
-        """Write scores that are all in memory; see `aloof.models.table.check_output`."""
-        from aloof.models.table.outputs import write_table
+        """Write scores that are all in memory; see `aloof.models.table.streaming.score_file`.
 
-        write_table(out, table, force=force)
-        flagged = table["is_anomaly"].to_numpy()
-        return ScoredFile(len(flagged), int(flagged.sum()), skipped=skipped)
+        Parameters
+        ----------
+        table
+            Has the columns ``anomaly_score`` and ``is_anomaly``, among others.
+        out, top, flagged_only, sort, force
+            As there.
+        skipped
+            Files that were left out, and why.
+        """
+        import pyarrow as pa
+
+        from aloof.models.table.outputs import write_table
+        from aloof.models.table.scores import chosen_places
+
+        scores, remark = table["anomaly_score"].to_numpy(), ""
+        if top is None:
+            decision = self.detector.decision_
+            remark = decision.why_none(decision.counts(scores))
+        else:
+            flagged = np.zeros(len(scores), bool)
+            flagged[highest(scores, top, self.error)] = True
+            place = table.schema.get_field_index("is_anomaly")
+            table = table.set_column(place, "is_anomaly", pa.array(flagged))
+        chosen = chosen_places(table, flagged_only=flagged_only, sort=sort)
+        write_table(out, table.take(pa.array(chosen)), force=force)
+        n_flagged = int(table["is_anomaly"].to_numpy().sum())
+        return ScoredFile(len(scores), n_flagged, skipped=skipped, remark=remark)
 
     @abstractmethod
     def explain(self, data: Any) -> Any:
@@ -158,6 +186,16 @@ class Model(ABC):
     @abstractmethod
     def evaluate(self, data: Any) -> Evaluation:
         """Return how well scores and decisions agree with labels."""
+
+    def _numbered(self, numbers: Sequence[int], n: int) -> NDArray[np.int64]:
+        """Return the places of those that are asked for by number, from 1 on, in order."""
+        one = self.things.removesuffix("s")
+        for number in numbers:
+            if not 1 <= number <= n:
+                raise self.error(
+                    f"There is no {one} {number:,}: there are {count(n, one)}, counted from 1."
+                )
+        return np.unique(numbers) - 1
 
     def _evaluation(self, labels: NDArray[np.int64], scores: NDArray[np.float64]) -> Evaluation:
         flagged = self.decide(scores)
@@ -182,10 +220,34 @@ class Model(ABC):
                 f"All {self.things} are labelled as anomalies. Calibration needs normal or "
                 "unlabelled ones."
             )
-        self.detector._calibrate(scores[normal])
+        self.detector._calibrate(scores, labels)
         self.training["n_calibration"] = int(normal.sum())
         self.training["calibrated"] = call
         return self
+
+    def _flagged_drift(self, n: int, n_flagged: int) -> list[Drift]:
+        """Say where more or fewer are flagged than the threshold explains."""
+        labels = ("n_anomalies", "n_labelled_normal", "n_unlabelled")
+        n_training = sum(self.training[name] for name in labels)
+        return flagged_drift(
+            n,
+            n_flagged,
+            self._normal_rate(),
+            self.training["n_anomalies"] / max(1, n_training),
+            together=self.threshold.fdr is not None,
+            things=self.things,
+        )
+
+    def _normal_rate(self) -> float | None:
+        """Return the share of what is normal that is flagged; None: nobody knows."""
+        decision = self.detector.decision_
+        if self.threshold.fdr is not None:
+            return 0.0
+        if decision.calibration is None:
+            return self.threshold.rate
+        n = len(decision.calibration)
+        passed = int((decision.calibration > decision.least).sum()) / n
+        return max(self.threshold.rate or passed, 1 / (n + 1))
 
     def set_threshold(
         self,
@@ -245,12 +307,26 @@ class Model(ABC):
                 f"flags {self.threshold}; to change it without training: aloof threshold",
             ),
             *self._own_facts(),
+            *self._lineage(),
             (
                 "Training",
                 f"{count(detector.n_iter_, 'epoch')}, seed {detector.random_state}, weight of "
                 f"the KL divergence {detector.beta_kl:g}",
             ),
         ]
+
+    def _lineage(self) -> list[tuple[str, str]]:
+        """Say which version it is, and what it learned from answers."""
+        if (refit := self.training.get("refit")) is None:
+            return []
+        words = (
+            f"{self.training['version']}, refitted from {self.training['parent']} with "
+            f"{count(refit['n_anomalies'], 'row')} answered as anomalies and "
+            f"{refit['n_normal']:,} as normal"
+            if "version" in self.training
+            else "refitted with answers, and not kept as a version"
+        )
+        return [("Version", words)]
 
     def _label_counts(self) -> str:
         """Say how many there were with which label."""

@@ -22,7 +22,7 @@ from aloof.report.inline import check_report_drawing
 
 __all__ = ["check_report", "write_page"]
 
-_REASON = re.compile(r"`(.+?)` (.*)", re.DOTALL)
+_REASON = re.compile(r"`(.+?)`(:? .*)", re.DOTALL)
 
 
 def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int = 1) -> None:
@@ -126,7 +126,7 @@ def _template(name: str, *styles: str) -> Any:
         match = _REASON.fullmatch(words)
         if match is None:
             return escape(words)
-        return Markup("<code>{}</code> {}").format(*match.groups())
+        return Markup("<code>{}</code>{}").format(*match.groups())
 
     folder = resources.files("aloof.report") / "templates"
 

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Drift", "MostAnomalous", "Progress", "ScoredFile"]
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.exceptions import AloofError
+
+__all__ = ["Drift", "MostAnomalous", "Progress", "ScoredFile", "highest"]
 
 # Called now and then with how many are done, and how many there are, if that is known.
 Progress = Callable[[int, int | None], None]
@@ -84,3 +89,10 @@ class MostAnomalous:
     rows: list[dict[str, Any]]
     remark: str = ""
     skipped: tuple[tuple[str, str], ...] = ()
+
+
+def highest(scores: NDArray[np.float64], top: int, error: type[AloofError]) -> NDArray[np.intp]:
+    """Return where the highest scores are, the highest first, the earlier of equal ones."""
+    if top < 1:
+        raise error(f"The top must be at least 1; got {top}.")
+    return np.argsort(-scores, kind="stable")[:top]

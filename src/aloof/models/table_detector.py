@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aloof.estimators import Detector, DualPriorVAE, check_scorer, seed_of
-from aloof.exceptions import TableError
-from aloof.labels import Labels, read_labels, with_gaps
-from aloof.metrics import check_both, roc_auc
+from aloof.estimators import Committee, Decisions, Detector, check_order, seed_of
+from aloof.exceptions import LabelError, TableError
+from aloof.labels import ANOMALY, Labels, with_gaps
+from aloof.models.making import made_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
     from aloof.models.table import TableModel
     from aloof.models.table.explanation import TableExplanation
@@ -27,10 +29,24 @@ __all__ = ["TableDetector"]
 
 # Parameters of a detector that a table decides, or that have their own way.
 _SET_HERE = {"labels", "n_members", "random_state", "verbose", "checkpoint"}
+# Parameters that a table has, too.
+_COLUMNS = ("kinds", "drop", "text", "embedder", "calibration")
+
+
+def _of_detector(name: str) -> Any:
+    """Return an attribute that the detector of the fitted model has."""
+
+    def get(self: TableDetector) -> Any:
+        return getattr(self.model_.detector, name)
+
+    def set(self: TableDetector, value: Any) -> None:
+        setattr(self.model_.detector, name, value)
+
+    return property(get, set)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Anomaly detection in frames of numbers, categories, times and text, gaps and all.
 
     Does what `aloof.fit` does, with the labels in a separate `y`: it learns from the training
@@ -40,7 +56,7 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     detector
         One of aloof's detectors, whose parameters can be searched as ``detector__beta_kl``.
-        None: `aloof.DualPriorVAE`. Its parameter `labels` names the convention of the labels.
+        None: `aloof.Committee`. Its parameter `labels` names the convention of the labels.
     kinds, drop, text, embedder
         How to read the columns, as in `aloof.models.table.fit`.
     calibration
@@ -49,9 +65,12 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     model_
-        The fitted `aloof.TableModel`: p-values, thresholds, reports, saving.
+        The fitted `aloof.TableModel`: files, reports, drift, reasons in words.
     feature_names_in_, n_features_in_
-        The columns of the frame.
+        The columns of the frame; of a detector that was loaded, those that it uses.
+    offset_, threshold_, calibration_scores_, training_scores_, history_
+        As in `aloof.VAE`. The rows that were held out set the threshold: `calibration` of
+        them are not among the training rows.
 
     Examples
     --------
@@ -73,8 +92,16 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     embedder: str | None = None
     calibration: float = 0.2
 
+    offset_ = _of_detector("offset_")
+    calibration_scores_ = _of_detector("calibration_scores_")
+    training_scores_ = _of_detector("training_scores_")
+    history_ = _of_detector("history_")
+    _normal = _of_detector("_normal")
+    _probability = _of_detector("_probability")
+    _rule = _of_detector("_rule")
+
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> Labels:  # type: ignore[override]
         """Who wrote the labels: what the detector's parameter says."""
         return "aloof" if self.detector is None else self.detector.labels
 
@@ -94,16 +121,23 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from aloof.models.table import fit, to_table
 
-        detector = DualPriorVAE() if self.detector is None else self.detector
+        detector = Committee() if self.detector is None else self.detector
         if not isinstance(detector, Detector):
             raise TableError(
                 "The detector of a TableDetector must be one of aloof's, such as "
-                f"DualPriorVAE(); got {detector!r}."
+                f"Committee(); got {detector!r}."
             )
-        table = to_table(X)
+        check_order(X, y)
+        table = to_table(self._rows(X, reset=True))
         names, label = list(table.column_names), None
         if y is not None:
-            labels = read_labels(y, table.num_rows, detector.labels)
+            labels = self._read_labels(y, table.num_rows, training=False)
+            if 2 * (n_anomalies := int((labels == ANOMALY).sum())) > len(labels):
+                raise LabelError(
+                    f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies, and "
+                    "it takes mostly normal rows to learn what is normal. If 1 means normal, "
+                    "say so: detector=DualPriorVAE(labels={1: 0, 0: 1})."
+                )
             name = getattr(y, "name", None)
             if name in set(names) - set(self.drop):
                 raise TableError(
@@ -128,54 +162,74 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             **options,
             **_chosen(detector),
         )
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
+        self.model_.detector.labels = detector.labels
+        self.model_.detector._remember_parameters()  # for `save`
+        if not _is_array(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self.n_features_in_ = len(names)
         return self
 
     def fit_predict(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.int64]:
         """Fit, and return the decisions on the training rows."""
         return self.fit(X, y).predict(X)
 
-    def anomaly_score(self, X: Any) -> NDArray[np.float64]:
-        """Return how anomalous each row is; higher is worse."""
-        check_is_fitted(self)
-        return self.model_.anomaly_score(X)
-
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return how normal each row is: higher is more normal, as in scikit-learn."""
-        return -self.anomaly_score(X)
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return ``score_samples(X) - offset_``: negative for anomalies."""
-        check_scorer(type(self).__name__, self.labels, "decision_function")
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return -1 for anomalies and 1 for normal rows, as scikit-learn does."""
-        check_scorer(type(self).__name__, self.labels, "predict")
-        return np.where(self.model_.decide(self.anomaly_score(X)), -1, 1)
-
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the area under the ROC curve of the anomaly scores; see `aloof.VAE.score`."""
-        scores = self.anomaly_score(X)
-        labels = read_labels(y, len(scores), self.labels, training=False)
-        check_both(labels, in_folds=True)
-        return roc_auc(labels, scores)
+        check_is_fitted(self)
+        return -self.model_.anomaly_score(self._rows(X, reset=False))
 
     def explain(self, X: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row."""
         check_is_fitted(self)
-        return self.model_.explain(X)
+        return self.model_.explain(self._rows(X, reset=False))
+
+    def plot_history(self) -> Figure:
+        """Return a picture of `history_`; see `aloof.VAE.plot_history`."""
+        check_is_fitted(self)
+        return self.model_.detector.plot_history()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `model_` to a folder; `aloof.load` reads it as an `aloof.TableModel`."""
+        """Write `model_` to a folder, which `load`, `aloof.load` and the commands read."""
         check_is_fitted(self)
         self.model_.save(path)
 
-    @property
-    def offset_(self) -> float:
-        """The score below which a row is an anomaly."""
-        return self.model_.detector.offset_
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:
+        """Read a detector that `save` wrote, or the model of a table that `aloof.fit` made.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        device
+            Where to score.
+        """
+        from aloof.models.table import TableModel
+
+        model = TableModel.load(path, device=device)
+        options = model.training.get("made", {}).get("options", {})
+        columns: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in options.items()
+            if name in _COLUMNS
+        }
+        unscaled = clone(model.detector).set_params(standardize=None, device=device)
+        loaded = cls(detector=unscaled, **columns)
+        loaded.model_ = model
+        loaded.feature_names_in_ = np.array(model.columns, dtype=object)
+        loaded.n_features_in_ = len(model.columns)
+        return loaded
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """Return a frame as it is, and anything else as an array that was checked."""
+        if not _is_array(X):
+            return X
+        most = {"dtype": None, "ensure_all_finite": False}
+        return validate_data(self, X, reset=reset, ensure_min_samples=1 + reset, **most)
+
+    def _calibrate(self, scores: NDArray[np.float64], labels: NDArray[np.int64]) -> None:
+        call = made_by(self.model_.calibrate, None, {})
+        self.model_._calibrated(labels, scores, call)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -184,6 +238,15 @@ class TableDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+
+def _is_array(X: Any) -> bool:
+    """Say whether rows are an array, or what scikit-learn makes one of: no names."""
+    if isinstance(X, str | os.PathLike | Mapping) and not issparse(X):
+        return False
+    if hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
+        return False
+    return getattr(getattr(X, "dtype", None), "names", None) is None
 
 
 def _beside(table: pa.Table, labels: NDArray[np.int64], name: Any) -> tuple[pa.Table, str]:

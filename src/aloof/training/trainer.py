@@ -174,7 +174,7 @@ class Run:
             How long and how fast.
         start
             For each task the `Trained.state` to begin from, at `first_epoch`; None: the
-            beginning.
+            beginning. It may hold networks alone.
         first_epoch
             Epochs that such a state has behind it.
         keep_state
@@ -291,7 +291,7 @@ class _StackRun:
             owner = fingerprint(self.data, self.tasks, self.schedule, self.learner)
             first = self._resume(path, owner)
         skipped = 0 if start is None else first_epoch
-        if start is not None and first < skipped:
+        if start is not None and (first < skipped or not first):
             self._load(start)
             first = skipped
         epoch = first
@@ -418,6 +418,8 @@ class _StackRun:
         parts = _by_part(state)
         load_state(self.learner.stacks, parts["network"])
         self.learner.load(parts.get("learner", {}))
+        if "optimizer" not in parts:  # networks of another run, which ended
+            return
         self.optimizer.load(parts["optimizer"])
         self.history = History(
             {name: value.numpy() for name, value in parts["history"].items()}

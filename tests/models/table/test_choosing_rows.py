@@ -172,7 +172,7 @@ def test_one_row_is_explained(home: Path, model: TableModel) -> None:
     done = aloof("explain", "model", "new.csv", "--id", "r17")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("1 of 500 rows:")
-    assert "row 18  key r17" in done.stdout
+    assert "row 18 (line 19)  key r17" in done.stdout
     assert "`" in done.stdout
     for words, reason in (
         (("--id", "nobody"), "No row has 'nobody' in the column 'key'."),
@@ -206,7 +206,7 @@ def test_commands_speak_of_options(home: Path) -> None:
     done = aloof("score", "model", "less.csv", "--out", "t.csv", "--missing-columns", "fill")
     assert done.exit_code == 0, done.output
     assert "warning: `age`: the column is gone; its values count as typical" in done.stderr
-    assert "not look like the training table: 1 difference (age)." in done.stdout
+    assert "The rows do not look like the training rows: 1 difference (age)." in done.stdout
     for command in ("explain", "evaluate", "calibrate", "report"):
         help_ = aloof(command, "--help").stdout
         assert "--missing-columns" in help_

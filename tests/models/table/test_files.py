@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from aloof.exceptions import TableError
+from aloof.exceptions import TableError, TableWarning
 from aloof.models.table import open_source, sample
 
 
@@ -323,3 +323,51 @@ def test_an_option_that_says_nothing_is_refused(
         open_source(path, **options)
     with pytest.raises(TableError, match="CSV or TSV, not as parquet"):
         open_source("-", format="parquet")
+
+
+def test_a_total_is_left_out_whatever_is_read(tmp_path: Path) -> None:
+    """A row that says so, and has gaps: not the last row of any table, and in any column."""
+    path = tmp_path / "a.csv"
+    rows = "".join(f"r{i},{i},x\n" for i in range(30))
+    path.write_text(f"key,n,city\n{rows}Total,435,\n\n")
+    with pytest.warns(TableWarning, match=r"the last line is a total and left out: 'Total,435"):
+        assert open_source(path).read().num_rows == 30
+    with pytest.warns(TableWarning, match="total"):
+        assert open_source(path).read(["n"]).num_rows == 30
+    path.write_text(f"key,n,city\n{rows}Total,435,x\n")  # may well be a row
+    assert open_source(path).read().num_rows == 31
+    path.write_text(f"key,n,city\nTotal,435,\n{rows}")  # not the last
+    assert open_source(path).read().num_rows == 31
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["key", "n", "city"], *([f"r{i}", i, "x"] for i in range(30)), ["Summe", 435]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.warns(TableWarning, match="the last row is a total and left out: 'Summe, 435'"):
+        assert open_source(tmp_path / "a.xlsx").read().num_rows == 30
+
+
+def test_names_again_are_no_row_and_lines_are_still_right(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    half = [f"r{i},{i}" for i in range(60)]
+    path.write_text("\n".join(["key,n", *half[:30], "key,n", *half[30:]]) + "\n")
+    source = open_source(path)
+    with pytest.warns(TableWarning, match="1 line with the column names again, left out"):
+        table = source.read()
+    assert table["key"].to_pylist() == [f"r{i}" for i in range(60)]
+    assert [source.lines_at([row])[row].line for row in (30, 31)] == [31, 33]
+    one = tmp_path / "one.csv"
+    one.write_text("city\n" + "Oslo\ncity\n" * 10)
+    assert open_source(one).read().num_rows == 20
+
+
+def test_marks_in_the_middle_are_not_seen(tmp_path: Path) -> None:
+    """Also where a mark lies over the end of what is read at once."""
+    rows = "".join(f"r{i:05},1\n" for i in range(7000))
+    for shift in range(9):
+        text = "k" * shift + "ey,n\n" + rows + "\ufeffz,1\n" * 4000
+        path = tmp_path / f"{shift}.csv"
+        path.write_text(text, encoding="utf8")
+        keys = open_source(path).read()[0].to_pylist()
+        assert not any("\ufeff" in key for key in keys)
+        assert keys[-4000:] == ["z"] * 4000

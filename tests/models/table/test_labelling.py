@@ -87,3 +87,34 @@ def test_labels_do_not_depend_on_how_rows_are_split() -> None:
     whole = read_label_column("y", column)
     parts = [read_label_column("y", column.slice(i, 7)) for i in range(0, 500, 7)]
     assert np.array_equal(np.concatenate(parts), whole)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        ("ja", "nein"),
+        ("Ja ", " Nein"),
+        ("J", "N"),
+        ("oui", "non"),
+        ("s\u00ed", "no"),
+        ("tak", "nie"),
+        ("\u0434\u0430", "\u043d\u0435\u0442"),
+        ("VRAI", "FAUX"),
+        ("1,0", "0,0"),
+    ],
+)
+def test_yes_and_no_in_other_languages(yes: str, no: str) -> None:
+    read = read_label_column("y", pa.array([yes, no, None, no]))
+    assert read.tolist() == [1, 0, -1, 0]
+
+
+def test_the_hint_names_a_label_that_is_there() -> None:
+    with pytest.raises(LabelError, match=r"anomaly_value='bad one', .* --anomaly-value 'bad"):
+        read_label_column("y", pa.array(["ok"] * 5 + ["bad one"]))
+
+
+def test_ids_are_no_labels() -> None:
+    ids = pa.array([f"P{i}" for i in range(50)])
+    read = read_label_column("key", ids, "P3")
+    with pytest.raises(LabelError, match="another value in each of 50 rows"):
+        check_labels("key", ids, read, "P3")

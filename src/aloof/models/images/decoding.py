@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from aloof.exceptions import ImageError, MissingExtraError
 
-__all__ = ["MOST_PIXELS", "Channels", "Look", "decode", "look", "pillow", "strict_pillow"]
+__all__ = [
+    "MOST_PIXELS",
+    "Channels",
+    "Look",
+    "decode",
+    "decode_whole",
+    "look",
+    "pillow",
+    "strict_pillow",
+]
 
 Channels = Literal[1, 3]
 
@@ -71,16 +80,27 @@ def look(content: bytes | BinaryIO) -> Look:
         Why it cannot be used, in words that follow the name of the file.
     """
     with _opened(content) as image:
-        width, height = image.size
-        if _orientation(image) in _SIDEWAYS:
-            width, height = height, width
-        return Look((height, width), image.mode in _GREY)
+        return _look(image, _orientation(image))
+
+
+def _look(image: Any, orientation: int) -> Look:
+    width, height = image.size
+    if orientation in _SIDEWAYS:
+        width, height = height, width
+    return Look((height, width), image.mode in _GREY)
 
 
 def decode(
     content: bytes | BinaryIO, size: tuple[int, int] | None, channels: Channels
 ) -> NDArray[np.uint8]:
-    """Return the pixels of an image file, ``(channels, height, width)``.
+    """Return the pixels of an image file, ``(channels, height, width)``; see `decode_whole`."""
+    return decode_whole(content, size, channels)[0]
+
+
+def decode_whole(
+    content: bytes | BinaryIO, size: tuple[int, int] | None, channels: Channels
+) -> tuple[NDArray[np.uint8], Look]:
+    """Return the pixels of an image file, ``(channels, height, width)``, and its header.
 
     It is turned the right way up as its EXIF data say. Transparent pixels lie on white. Of
     several frames the first one is taken. An image of another size is resized to just this
@@ -102,6 +122,7 @@ def decode(
     """
     with _opened(content) as image:
         orientation = _orientation(image)
+        seen = _look(image, orientation)
         if size is not None and 4 * max(size) <= min(image.size):
             # A JPEG can be decoded at half, a quarter or an eighth of its size.
             image.draft(image.mode, (2 * max(size), 2 * max(size)))
@@ -111,7 +132,7 @@ def decode(
             lanczos = pillow().Resampling.LANCZOS
             converted = converted.resize(size[::-1], lanczos, reducing_gap=3.0)
         pixels = np.asarray(converted)
-    return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
+    return (pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)), seen
 
 
 @contextmanager

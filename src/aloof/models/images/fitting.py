@@ -24,6 +24,7 @@ from aloof.models import (
 )
 from aloof.models.images.decoding import Channels
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
+from aloof.models.images.drift import ImageProfile
 from aloof.models.images.folders import Collection, open_images
 from aloof.models.images.labels import ImageLabels, check_share
 from aloof.models.images.model import ImageModel
@@ -165,7 +166,8 @@ def fit_images(
         "warnings": [*remarks, *more],
         "made": made,
     }
-    return ImageModel(detector=detector, training=training)
+    profile = ImageProfile.of(found, train[y[train] != ANOMALY])
+    return ImageModel(detector=detector, training=training, profile=profile)
 
 
 def are_images(data: Any, options: Names[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aloof.io.sections import Count, Section, Text
 from aloof.models.manifest import Training
 
@@ -20,3 +22,4 @@ class ImageManifest(Section):
     """What an `ImageModel` has beside its detector."""
 
     training: ImageTraining
+    profile: dict[str, Any] | None = None  # checks its own state; older models have none

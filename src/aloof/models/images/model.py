@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import ImageError, ImageWarning, LabelError
+from aloof.exceptions import DriftWarning, ImageError, ImageWarning, LabelError
 from aloof.io import write_file
-from aloof.models import Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
+from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
 from aloof.models.images.decoding import Channels
+from aloof.models.images.drift import ImageProfile, brightness, find_image_drift
 from aloof.models.images.expectation import expected_images
 from aloof.models.images.folders import Collection, Skipped
 from aloof.models.images.labels import ImageLabels, LabelOptions
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
+from aloof.models.results import highest
 from aloof.phrases import count
+from aloof.suggestion import closest
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -44,6 +48,8 @@ class ImageScores:
         By the threshold of the model.
     skipped
         Files that were left out, and why.
+    drift
+        In which ways the images do not look like those that were learned from.
     """
 
     names: tuple[str, ...] = field(repr=False)
@@ -51,6 +57,7 @@ class ImageScores:
     p_value: NDArray[np.float64] | None
     is_anomaly: NDArray[np.bool_]
     skipped: tuple[Skipped, ...]
+    drift: tuple[Drift, ...] = ()
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of a table: ``file``, ``anomaly_score``, ..."""
@@ -106,7 +113,11 @@ class ImageModel(Model):
         ``n_training`` and ``n_calibration`` images (the latter two without anomalies);
         ``seed``; ``warnings``, a list of words; ``made``, see
         `aloof.models.made_by`.
+    profile
+        What other images are compared with; see `drift`. None: the model is older.
     """
+
+    profile: ImageProfile | None = None
 
     section, kind, things, error = "images", "images", "images", ImageError
 
@@ -155,21 +166,89 @@ class ImageModel(Model):
         return self.detector.anomaly_score(self.read(data).pixels)
 
     def score(self, data: Any) -> ImageScores:
-        """Return what there is to say about each image."""
-        found = self.read(data)
+        """Return what there is to say about each image.
+
+        Warns where the images do not look like those that were learned from; see `drift`.
+        """
+        scores = self.scored(self.read(data))
+        _warn_of(scores.drift)
+        return scores
+
+    def scored(self, found: ImageSet, *, decides: bool = True) -> ImageScores:
+        """Return what `score` does, without a warning.
+
+        Parameters
+        ----------
+        found
+            The images.
+        decides
+            Whether the threshold decides, so that it must explain how many are flagged.
+        """
         scores = self.anomaly_score(found)
-        p = self.detector.decision_.p_values(scores)
-        return ImageScores(found.names, scores, p, self.decide(scores), found.skipped)
+        p, flagged = self.detector.decision_.p_values(scores), self.decide(scores)
+        drift = list(self.drift(found))
+        drift += self._flagged_drift(len(scores), int(flagged.sum())) if decides else []
+        return ImageScores(found.names, scores, p, flagged, found.skipped, tuple(drift))
+
+    def drift(self, data: Any) -> tuple[Drift, ...]:
+        """Return in which ways images do not look like those that were learned from.
+
+        The size of the files, whether they are grey, and how bright they are. Fresh images of
+        the same source rarely give any. `score` also says where more are flagged than the
+        threshold explains.
+        """
+        return tuple(find_image_drift(self.profile, self.read(data)))
 
     def score_file(
-        self, data: Any, out: str | os.PathLike[str], *, force: bool = False
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        keep_all: bool = False,
+        top: int | None = None,
+        flagged_only: bool = False,
+        sort: bool = False,
+        force: bool = False,
     ) -> ScoredFile:
-        """Write what there is to say about each image into a table; see `check_output`."""
+        """Write what there is to say about each image into a table.
+
+        Parameters
+        ----------
+        data
+            A folder, a zip archive, a file, an `ImageSet` or an array.
+        out
+            The file to be; see `aloof.models.table.check_output`.
+        keep_all
+            Also write what else is known of the files: ``folder``, ``width``, ``height``,
+            ``grey`` and ``brightness``, from 0 (black) to 255.
+        top
+            How many images to flag, whatever their scores: the highest. None: those that the
+            threshold says.
+        flagged_only
+            Write the images that are flagged, and no others.
+        sort
+            Write the highest scores first.
+        force
+            Replace a file that is there.
+        """
         import pyarrow as pa
 
-        scores = self.score(data)
-        table = pa.table(scores.columns())
-        return self._written(table, out, force=force, skipped=scores.skipped)
+        found = self.read(data)
+        scores = self.scored(found, decides=top is None)
+        columns = scores.columns()
+        if keep_all:
+            columns |= _known_of(found)
+        done = self._written(
+            pa.table(columns),
+            out,
+            top=top,
+            flagged_only=flagged_only,
+            sort=sort,
+            force=force,
+            skipped=scores.skipped,
+        )
+        _warn_of(scores.drift)
+        return replace(done, drift=scores.drift)
 
     def explain(self, data: Any) -> ImageExplanation:
         """Return where in each image its anomaly score comes from.
@@ -182,9 +261,15 @@ class ImageModel(Model):
         return ImageExplanation(found.contributions.sum(1), expected, difference, found.score)
 
     def most_anomalous(
-        self, data: Any, top: int = 20, *, out: str | os.PathLike[str] | None = None
+        self,
+        data: Any,
+        top: int = 20,
+        *,
+        ids: Sequence[str] = (),
+        rows: Sequence[int] = (),
+        out: str | os.PathLike[str] | None = None,
     ) -> MostAnomalous:
-        """Return the images with the highest scores.
+        """Return the images with the highest scores, or those that are asked for.
 
         Parameters
         ----------
@@ -192,6 +277,9 @@ class ImageModel(Model):
             A folder, a zip archive, a file, an `ImageSet` or an array.
         top
             How many images.
+        ids, rows
+            Images to tell about in place of the highest: by the path or the name of the file,
+            and by number, counted from 1 in the order of the scores.
         out
             PNG file for a picture of what is strange about them: of each the image, as it
             would be if it were normal, and where they differ.
@@ -200,8 +288,11 @@ class ImageModel(Model):
             name = Path(out).with_suffix(".png").name
             raise ImageError(f"The picture must be a PNG file. Call it {name}.")
         found = self.read(data)
-        scores = self.score(found)
-        order = np.argsort(-scores.anomaly_score, kind="stable")[:top]
+        asked = np.union1d(_places_of(ids, found), self._numbered(rows, len(found)))
+        asked = asked.astype(np.intp)
+        scores = self.scored(found)
+        _warn_of(scores.drift)
+        order = asked if len(asked) else highest(scores.anomaly_score, top, ImageError)
         remark = "To see where they are strange: aloof report MODEL DATA --out report.html"
         if out is not None:
             self._draw(found.pixels[order], Path(out))
@@ -210,12 +301,13 @@ class ImageModel(Model):
                 "if it were normal, and where the two differ."
             )
         verdicts = self.verdicts(scores.anomaly_score[order], scores.is_anomaly[order])
-        rows: list[dict[str, Any]] = [
+        told: list[dict[str, Any]] = [
             {"file": scores.names[place], **said}
             for place, said in zip(order, verdicts, strict=True)
         ]
-        names = [f"{rank:>4}  {row['file']}" for rank, row in enumerate(rows, 1)]
-        return MostAnomalous(len(found), names, rows, remark, scores.skipped)
+        numbers = asked + 1 if len(asked) else range(1, len(told) + 1)
+        names = [f"{n:>4}  {row['file']}" for n, row in zip(numbers, told, strict=True)]
+        return MostAnomalous(len(found), names, told, remark, scores.skipped)
 
     def _draw(self, pixels: NDArray[Any], out: Path) -> None:
         from aloof.models.images.panels import explained, joined, png
@@ -331,7 +423,8 @@ class ImageModel(Model):
         ]
 
     def _state(self) -> dict[str, Any]:
-        return {"training": self.training}
+        profile = None if self.profile is None else self.profile.state()
+        return {"training": self.training, "profile": profile}
 
     @classmethod
     def _schema(cls) -> type[Section]:
@@ -343,10 +436,55 @@ class ImageModel(Model):
     def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
         if len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
             raise ValueError("the detector is for rows, not for images")
-        return super()._read_state(state, detector)
+        profile = state.get("profile")  # older models have none
+        return {
+            **super()._read_state(state, detector),
+            "profile": None if profile is None else ImageProfile.from_state(profile),
+        }
 
     def _labels(self, found: ImageSet, wanted: ImageLabels) -> NDArray[np.int64]:
         labels, remarks = wanted.of(found)
         for words in remarks:
             warnings.warn(words, ImageWarning, stacklevel=3)
         return labels
+
+
+def _warn_of(drift: Sequence[Drift]) -> None:
+    for each in drift:
+        warnings.warn(DriftWarning(each.words, each.what), stacklevel=3)
+
+
+def _known_of(images: ImageSet) -> dict[str, Any]:
+    """Return what is known of files, as columns of a table."""
+    columns: dict[str, Any] = {"folder": list(images.folders)}
+    if images.looks:
+        columns["width"] = [look.size[1] for look in images.looks]
+        columns["height"] = [look.size[0] for look in images.looks]
+        columns["grey"] = [look.grey for look in images.looks]
+    return columns | {"brightness": brightness(images.pixels).round(1)}
+
+
+def _places_of(ids: Sequence[str], images: ImageSet) -> NDArray[np.int64]:
+    """Return where the files are that go by these paths or names."""
+    places = []
+    for id in ids:
+        asked = Path(id).as_posix()
+        paths = {asked, *(_within(asked, path) for path in images.paths)}
+        found = [place for place, name in enumerate(images.names) if name in paths]
+        if not found:
+            found = [p for p, name in enumerate(images.names) if name.endswith(f"/{asked}")]
+        if not found:
+            raise ImageError(f"There is no image {id!r}{closest(asked, images.names)}.")
+        if len(found) > 1:
+            shown = ", ".join(images.names[place] for place in found[:3])
+            raise ImageError(f"{id!r} can be {shown}: name the folder as well.")
+        places += found
+    return np.array(places, np.int64)
+
+
+def _within(name: str, path: Path) -> str:
+    """Return a path relative to a folder, or to that of a file, where it leads there."""
+    for root in (path.absolute(), path.absolute().parent):
+        if Path(name).absolute().is_relative_to(root):
+            return Path(name).absolute().relative_to(root).as_posix()
+    return name

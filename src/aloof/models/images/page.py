@@ -39,13 +39,14 @@ def write_image_page(
     """Write the page; see `ImageModel.report`."""
     check_report(path, force=force, top=top)
     images = model.read(data)
-    scores = model.score(images)
+    scores = model.scored(images)
     given, remarks = labels.of(images)
     tally = Tally(model.detector.decision_)
     tally.add(scores.anomaly_score, given)
     order = np.argsort(-scores.anomaly_score, kind="stable")
     n_skipped = len(scores.skipped)
     notes = [("These images", words) for words in remarks]
+    notes += [("These images", f"{each.words}.") for each in scores.drift]
     if n_skipped:
         words = f"{count(n_skipped, 'file')} could not be used; see the end of the page."
         notes.append(("These images", words))

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from aloof.exceptions import ImageError
 from aloof.models import Progress
-from aloof.models.images.decoding import Channels, Look, decode, look, pillow, strict_pillow
+from aloof.models.images.decoding import (
+    Channels,
+    Look,
+    decode_whole,
+    look,
+    pillow,
+    strict_pillow,
+)
 from aloof.models.images.folders import Collection, Reader, Skipped, open_images
 
 __all__ = [
@@ -63,6 +70,8 @@ class ImageSet:
         Files that were left out, and why.
     paths
         The sources; empty where the images were in memory.
+    looks
+        What the header of each file says; empty where the images were in memory.
     """
 
     pixels: NDArray[np.uint8] = field(repr=False)
@@ -71,6 +80,7 @@ class ImageSet:
     origins: NDArray[np.int64] = field(repr=False)
     skipped: tuple[Skipped, ...]
     paths: tuple[Path, ...] = ()
+    looks: tuple[Look, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -140,16 +150,16 @@ def read_images(
             size, channels = _most_common(list(pool.map(_look, files)), size, channels)
         shape = (channels, *((size, size) if isinstance(size, int) else size))
         pixels = _allocated((len(files), *shape), memory_budget)
-        reasons: list[str | None] = []
+        reasons: list[Look | str] = []
         for block in pool.map(partial(_store, pixels, files), range(0, len(files), _BLOCK)):
             reasons += block
             if progress is not None:
                 progress(len(reasons), len(files))
-    good = [place for place, reason in enumerate(reasons) if reason is None]
+    good = [place for place, found in enumerate(reasons) if isinstance(found, Look)]
     skipped = [
-        Skipped(files[place][2], reason)
-        for place, reason in enumerate(reasons)
-        if reason is not None
+        Skipped(files[place][2], found)
+        for place, found in enumerate(reasons)
+        if isinstance(found, str)
     ]
     origins = np.array([files[place][0] for place in good], np.int64)
     for number, collection in enumerate(collections):
@@ -164,6 +174,7 @@ def read_images(
         origins,
         tuple(sorted(skipped, key=lambda each: each.name)),
         tuple(collection.path for collection in collections),
+        tuple(found for found in reasons if isinstance(found, Look)),
     )
 
 
@@ -257,19 +268,20 @@ def _allocated(shape: tuple[int, ...], budget: int) -> NDArray[np.uint8]:
         return np.memmap(file, np.uint8, "w+", shape=shape)
 
 
-def _store(pixels: NDArray[np.uint8], files: Sequence[_File], start: int) -> list[str | None]:
-    """Put a block of images in their places; for each return why that is impossible."""
-    reasons: list[str | None] = []
+def _store(pixels: NDArray[np.uint8], files: Sequence[_File], start: int) -> list[Look | str]:
+    """Put a block of images in their places; return what each is, or why that is impossible."""
+    found: list[Look | str] = []
     _, depth, height, width = pixels.shape
     for place, (_, reader, name) in enumerate(files[start : start + _BLOCK], start):
         try:
             with reader(name) as file:
                 content = file.read()
-            pixels[place] = decode(content, (height, width), 1 if depth == 1 else 3)
-            reasons.append(None)
+            channels: Channels = 1 if depth == 1 else 3
+            pixels[place], seen = decode_whole(content, (height, width), channels)
+            found.append(seen)
         except ImageError as error:
-            reasons.append(str(error))
-    return reasons
+            found.append(str(error))
+    return found
 
 
 def _closed_up(pixels: NDArray[np.uint8], good: Sequence[int]) -> NDArray[np.uint8]:

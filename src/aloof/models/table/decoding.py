@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 from typing import Any
 
@@ -22,8 +23,11 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _UTF8 = "utf8"
+# Files that were put together have marks in the middle, which nobody sees.
+_BOM = codecs.BOM_UTF8
 # How much of the beginning is looked at: so many bytes, or so many lines.
 _MOST_BYTES, _CHUNK, _LINES = 4 * 2**20, 2**16, 500
+_TAIL = 2**14  # bytes of the end that are kept
 
 
 def check_encoding(name: str) -> None:
@@ -57,9 +61,9 @@ class Utf8(io.RawIOBase):
         self._decoder: codecs.IncrementalDecoder | None = None
         self._waiting = b""
         self._beginning, self.is_whole = "", False
-        self.is_binary, self.n_quotes = False, 0
+        self.is_binary, self.n_quotes, self._tail = False, 0, b""
         raw = self._begin(self._first())
-        self._beginning = self._to_text(raw, final=self.is_whole)
+        self._beginning = self._to_text(raw, final=self.is_whole).replace("\ufeff", "")
 
     @property
     def encoding(self) -> str:
@@ -93,13 +97,21 @@ class Utf8(io.RawIOBase):
             self._waiting = b""
             while more := self._more(_MOST_BYTES):
                 parts.append(more)
-            whole = b"".join(parts)
-            self.n_quotes += whole.count(b'"')
-            return whole
+            return self._noted(b"".join(parts))
         part, self._waiting = self._waiting or self._more(size), b""
         if len(part) > size:
             part, self._waiting = part[:size], part[size:]
+        return self._noted(part)
+
+    @property
+    def last_line(self) -> str:
+        """The last line that was read and is not blank, if it is not too long."""
+        *before, line = re.split(r"[\r\n]", self._tail.decode(errors="replace").rstrip())
+        return line if before or len(self._tail) < _TAIL else ""
+
+    def _noted(self, part: bytes) -> bytes:
         self.n_quotes += part.count(b'"')
+        self._tail = part[-_TAIL:] if len(part) >= _TAIL else (self._tail + part)[-_TAIL:]
         return part
 
     def close(self) -> None:
@@ -150,7 +162,9 @@ class Utf8(io.RawIOBase):
     def _more(self, size: int) -> bytes:
         while True:
             raw = self._file.read(size)
-            more = self._converted(raw, final=not raw)
+            if raw.endswith((_BOM[:1], _BOM[:2])):
+                raw += self._file.read(2)
+            more = self._converted(raw, final=not raw).replace(_BOM, b"")
             if more or not raw:
                 return more
 

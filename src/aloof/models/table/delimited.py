@@ -7,19 +7,22 @@ import io
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.compression import open_bytes
 from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table, is_rule
-from aloof.models.table.formats import Format, first_line
+from aloof.models.table.finding import Place, find_table, is_rule, is_total
+from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.words import short
 from aloof.phrases import count
 
@@ -110,7 +113,7 @@ class Delimited(Format):
         opened = self._waiting.pop() if waiting else self._open(path)
         names, places = opened.place.names, opened.place.places
         wanted = [str(places[names.index(column)]) for column in columns]
-        done, odd, last = 0, _OddLines(), None
+        done, odd, last, repeated = 0, _OddLines(), None, 0
         with opened.stream as stream:
             if stream.is_whole and not stream.beginning[opened.place.begin :].strip():
                 return
@@ -121,44 +124,45 @@ class Delimited(Format):
                         done += batch.num_rows
                         if odd.first <= done or odd.are_too_many:
                             raise self._odd_line(path, opened, odd)
-                        last = batch.slice(batch.num_rows - 1)
-                        yield batch.rename_columns(list(columns))
+                        if last is not None:
+                            yield last
+                        last = _without_names(batch.rename_columns(list(columns)), opened)
+                        repeated += batch.num_rows - last.num_rows
             except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
                 raise self._failure(path, error, done) from error
-            if stream.n_quotes % 2 and last is not None and _has_line_end(last):
+            if stream.n_quotes % 2 and last is not None and _has_line_end(last[-1:]):
                 raise TableError(
-                    f"{_named(path)}: a quotation mark is never closed; the last row, number "
-                    f"{done:,}, runs over several lines."
+                    f"{_named(path)}: a quotation mark is never closed; the last row, "
+                    f"{self._where(path, done)}, runs over several lines."
                 )
         if odd.are_too_many:
             raise self._odd_line(path, opened, odd)
+        if last is not None:
+            end = stream.last_line
+            if not odd.lines and is_total(_cells(end, opened.place)):
+                last = last[:-1]
+                _warn(path, f"the last line is a total and left out: {short(end)!r}", "total")
+            yield last
+        if repeated:
+            words = f"{count(repeated, 'line')} with the column names again"
+            _warn(path, f"{words}, left out", "names")
         notes = [line for _, _, line in odd.lines if not is_rule(line)]
         if notes:
             shown = ", ".join(repr(short(line)) for line in notes[:2])
-            warnings.warn(
-                TableWarning(
-                    f"{_named(path)}: ignored {count(len(notes), 'line')} at the end without "
-                    f"{opened.place.width} values: {shown}.",
-                    f"end of {_named(path)}",
-                ),
-                stacklevel=2,
+            words = (
+                f"ignored {count(len(notes), 'line')} at the end without "
+                f"{opened.place.width} values: {shown}"
             )
+            _warn(path, words, "end")
 
-    def lines_of(
-        self, path: Path | None, column: str, values: Collection[str]
-    ) -> dict[str, int]:
-        """Return in which lines values of a column stand first, as far as that can be told."""
-        if path is None:
-            return {}
-        found: dict[str, int] = {}
-        opened = self._open(path)
-        at = opened.place.places[opened.place.names.index(column)]
-        for row, line in self._records(opened):
-            if len(row) > at and row[at] in values:
-                found.setdefault(row[at], line)
-                if len(found) == len(values):
-                    break
-        return found
+    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+        """Yield the rows and in which line each begins, as far as they can be read."""
+        place = self._open(path).place
+        at = [place.places[place.names.index(column)] for column in columns]
+        again = [*place.names]
+        for row, line in self._records(path):
+            if len(again) < 2 or not place.line or [*map(str.strip, row)] != again:
+                yield line, [row[i] if i < len(row) else None for i in at]
 
     def _reader(self, opened: _Opened, wanted: list[str], odd: _OddLines) -> Any:
         # Columns go by their place, so that no name is in the way.
@@ -224,10 +228,11 @@ class Delimited(Format):
         opened = self._known[path] = _Opened(stream, place, hash(stream.beginning))
         return opened
 
-    def _records(self, opened: _Opened) -> Iterator[tuple[list[str], int]]:
-        """Yield all rows and in which line each begins."""
+    def _records(self, path: Path) -> Iterator[tuple[list[str], int]]:
+        """Yield all rows and in which line each begins, up to one that cannot be read."""
+        opened = self._open(path)
         stream, place = opened.stream, opened.place
-        with stream:
+        with stream, suppress(csv.Error, UnicodeError, OSError, EOFError):
             stream.skip(place.begin)
             text = io.TextIOWrapper(io.BufferedReader(stream), "utf8", newline="")
             reader = csv.reader(text, delimiter=place.delimiter)
@@ -237,18 +242,21 @@ class Delimited(Format):
                     yield row, place.first + begin
                 begin = reader.line_num
 
+    def _where(self, path: Path | None, row: int) -> str:
+        """Say where a row is: in which line, or where that cannot be told, its number."""
+        if path is not None and row:
+            found = next(islice(self._records(path), row - 1, None), None)
+            if found is not None:
+                return f"line {found[1]:,}"
+        return f"row {row:,}"
+
     def _odd_line(self, path: Path | None, opened: _Opened, odd: _OddLines) -> TableError:
         number, n, text = next(
             (line for line in odd.lines if line[1] > opened.place.width), odd.lines[0]
         )
-        line = number + opened.place.first - 1
-        if path is not None:
-            for place, (_, here) in enumerate(self._records(self._open(path)), start=1):
-                if place == number:
-                    line = here
-                    break
+        where = self._where(path, number)
         return TableError(
-            f"{_named(path)}: line {line:,} has {count(n, 'value')}, but the header has "
+            f"{_named(path)}: {where} has {count(n, 'value')}, but the header has "
             f"{opened.place.width:,}: {short(text, 60)!r}. Look for a missing or extra "
             "delimiter, or a quotation mark that is never closed."
         )
@@ -267,16 +275,18 @@ class Delimited(Format):
             if self.encoding is not None:
                 return self._not_encoded(what)
             return TableError(
-                f"{what} mixes UTF-8 with another encoding, somewhere after row {done:,}: its "
-                "parts seem to come from different programs. Name the encoding, such as "
-                "encoding='latin-1' (--encoding latin-1), or save the file as UTF-8."
+                f"{what} mixes UTF-8 with another encoding, somewhere after "
+                f"{self._where(path, done)}: its parts seem to come from different programs. "
+                "Name the encoding, such as encoding='latin-1' (--encoding latin-1), or save "
+                "the file as UTF-8."
             )
         if "straddling" in said:
             return TableError(
-                f"{what} has a row of more than {_BLOCK // 2**20} MiB after row {done:,}. "
-                "Look for a quotation mark that is never closed."
+                f"{what} has a row of more than {_BLOCK // 2**20} MiB after "
+                f"{self._where(path, done)}. Look for a quotation mark that is never closed."
             )
-        return TableError(f"{what} cannot be read beyond row {done:,}: {said}.")
+        where = f" beyond {self._where(path, done)}" if done else ""
+        return TableError(f"{what} cannot be read{where}: {said}.")
 
 
 @dataclass(frozen=True)
@@ -305,6 +315,33 @@ class _OddLines:
     def first(self) -> float:
         """The number of the first such line."""
         return self.lines[0][0] if self.lines else float("inf")
+
+
+def _without_names(batch: pa.RecordBatch, opened: _Opened) -> pa.RecordBatch:
+    """Return rows without those that are the names again, where files were put together."""
+    if opened.place.width < 2 or not opened.place.line or not batch.num_columns:
+        return batch
+    same = None
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        equal = pc.equal(column, name)
+        same = equal if same is None else pc.and_(same, equal)
+        if not pc.any(same).as_py():
+            return batch
+    return batch.filter(pc.invert(pc.fill_null(same, False)))
+
+
+def _cells(line: str, place: Place) -> list[str]:
+    """Return the values of a line that is a row; nothing where it is none."""
+    try:
+        values = next(csv.reader([line], delimiter=place.delimiter), [])
+    except csv.Error:
+        return []
+    return values if len(values) == place.width else []
+
+
+def _warn(path: Path | None, words: str, about: str) -> None:
+    named = _named(path)
+    warnings.warn(TableWarning(f"{named}: {words}.", f"{about} of {named}"), stacklevel=3)
 
 
 def _has_line_end(row: pa.RecordBatch) -> bool:

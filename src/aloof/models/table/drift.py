@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import log, sqrt
+from math import sqrt
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,9 +20,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from aloof.io.sections import from_json
+from aloof.models.differences import (
+    FEWEST,
+    LARGEST,
+    Judge,
+    NumberProfile,
+    Share,
+    flagged_drift,
+    in_percent,
+    together,
+)
 from aloof.models.results import Drift
 from aloof.models.table.columns import Column, one_array
-from aloof.models.table.columns.base import Share
 from aloof.models.table.columns.category import CategoryColumn
 from aloof.models.table.columns.constant import ConstantColumn
 from aloof.models.table.columns.number import NumberColumn
@@ -30,7 +39,7 @@ from aloof.models.table.columns.timestamp import TimestampColumn
 from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.lowest import Lowest, Rows
 from aloof.models.table.words import number_words, short
-from aloof.phrases import count, percent
+from aloof.phrases import count
 
 __all__ = [
     "NumberProfile",
@@ -45,14 +54,6 @@ __all__ = [
 _SAMPLED = 2048
 _KEY = b"aloof.sample"  # where a part carries its sample
 _SEED = 0x616C6F6F66  # of which rows: one that no table was made with
-_QUANTILES = np.linspace(0, 1, 33)
-_LARGEST = 1e300
-
-# The chance that one table of the same source is said to differ, over all its columns.
-_CHANCE = 1e-3
-# With fewer rows nothing is said about values.
-_FEWEST = 10
-
 # What is large: differences of shares and of distribution functions.
 _SHIFT, _OUTSIDE, _MISSING, _MISSING_FIRST, _UNREAD, _UNSEEN = 0.25, 0.1, 0.1, 0.03, 0.01, 0.01
 # Another unit: times this factor, or divided by it, the values are those of training.
@@ -63,73 +64,9 @@ _DAY = 86_400.0
 # Times so much later than in training are as usual, if the training period is not longer.
 _LATER, _LATEST = 92 * _DAY, 366 * _DAY
 
-# More than this share flagged, and so many times what was to be expected, is odd; and less
-# than one in so many of what was to be expected.
-_FLAGGED, _TIMES, _FEWER = 0.05, 3.0, 5.0
-_FLAGGED_TOGETHER = 0.2  # with a false discovery rate
-
 # Said already by what reads the rows.
 _SAID_WHEN_READ = ("new column", "unreadable")
 _MOST_LINES = 8
-
-
-@dataclass(frozen=True)
-class NumberProfile:
-    """What is kept of numbers.
-
-    Attributes
-    ----------
-    zero_share
-        The share of zeros among the numbers that are there.
-    n_others
-        How many others there are.
-    quantiles
-        Of the others, from the smallest to the largest, evenly spaced.
-    """
-
-    __pydantic_config__ = Column.__pydantic_config__
-
-    zero_share: Share
-    n_others: Annotated[int, Field(ge=1)]
-    quantiles: Annotated[tuple[float, ...], Field(min_length=2)]
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64]) -> NumberProfile | None:
-        """Return the profile of numbers; None where too few are there."""
-        there = np.clip(values[np.isfinite(values)], -_LARGEST, _LARGEST)
-        others = there[there != 0]
-        if len(others) < _FEWEST:
-            return None
-        quantiles = np.quantile(others, _QUANTILES, method="inverted_cdf")
-        zero_share = float((there == 0).mean())
-        return cls(zero_share, len(others), tuple(map(float, quantiles)))
-
-    @property
-    def median(self) -> float:
-        """The median of all numbers, also the zeros."""
-        negative = self.at_most(np.zeros(1))[0] * (1 - self.zero_share)
-        if negative < 0.5 <= negative + self.zero_share:
-            return 0.0
-        place = 0.5 if negative >= 0.5 else 0.5 - self.zero_share
-        return float(np.quantile(self.quantiles, place / (1 - self.zero_share)))
-
-    def at_most(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return about which share of the numbers that are not 0 is at most each value."""
-        place = np.searchsorted(self.quantiles, values, side="right")
-        shares: NDArray[np.float64] = np.clip(place / len(self.quantiles), 0, 1)
-        return shares
-
-    def distance(self, values: NDArray[np.float64]) -> float:
-        """Return how far numbers that are not 0 are from these, from 0 to 1.
-
-        The largest difference of the distribution functions at the quantiles. Ties count
-        in favour of no difference.
-        """
-        ordered, quantiles = np.sort(values), np.asarray(self.quantiles)
-        shares = np.linspace(0, 1, len(quantiles))
-        up_to = np.searchsorted(ordered, quantiles, side="right") / len(ordered)
-        below = np.searchsorted(ordered, quantiles, side="left") / len(ordered)
-        return float(max((shares - up_to).max(), (below - shares).max(), 0.0))
 
 
 @dataclass(frozen=True)
@@ -277,51 +214,13 @@ def find_drift(
                     f"`{name}`: the column is new and is ignored",
                 )
             )
-    if sample.num_rows < _FEWEST:
+    if sample.num_rows < FEWEST:
         return found
-    judge = _Judge(encoder.n_rows if profile is None else profile.n_rows, len(encoder.columns))
+    judge = Judge(encoder.n_rows if profile is None else profile.n_rows, len(encoder.columns))
     for column in encoder.columns:
         if column.name in sample.column_names:
             found += _Look(column, one_array(sample[column.name]), profile, judge).all()
     return found
-
-
-def flagged_drift(
-    n_rows: int, n_flagged: int, rate: float | None, anomalies: float, *, together: bool
-) -> list[Drift]:
-    """Say where more or fewer rows are flagged than the threshold explains.
-
-    Parameters
-    ----------
-    n_rows, n_flagged
-        How many there are.
-    rate
-        The share of normal rows that the threshold flags; None: nobody knows.
-    anomalies
-        The share of labelled anomalies in training.
-    together
-        Whether all rows were decided together, by a false discovery rate.
-    """
-    if not n_rows or rate is None:
-        return []
-    share = n_flagged / n_rows
-    most = (_FLAGGED_TOGETHER if together else _FLAGGED) + _TIMES * (anomalies + rate)
-    needed = log(1 / _CHANCE)
-    if share > most and n_rows * _divergence(share, most) > needed:
-        aim = "" if together else f", but the threshold aims at {_percent(rate)} of normal rows"
-        words = (
-            f"{n_flagged:,} of {count(n_rows, 'row')} are flagged ({_percent(share)}){aim}: "
-            "the rows are unlike the training rows"
-        )
-        return [Drift(None, "flagged", words)]
-    if not together and rate * n_rows >= 50 and share < rate / _FEWER:
-        words = (
-            f"only {n_flagged:,} of {n_rows:,} rows are flagged, but about "
-            f"{rate * n_rows:,.0f} normal ones were expected: the rows are unlike the "
-            "training rows"
-        )
-        return [Drift(None, "flagged", words)]
-    return []
 
 
 def drift_lines(found: Sequence[Drift]) -> list[tuple[str, str]]:
@@ -334,36 +233,11 @@ def drift_lines(found: Sequence[Drift]) -> list[tuple[str, str]]:
     return lines
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Says whether a difference can be chance: seldom in any of the columns of a table."""
-
-    n_training: int
-    n_columns: int
-
-    def is_real(self, share: float, learned: float, n: int) -> bool:
-        """Say whether a share of `n` rows can be that of the training rows."""
-        m = self.n_training
-        toward = (learned * m + 2) / (m + 2) if share > learned else learned * m / (m + 2)
-        if (share > learned) != (share > toward):
-            return False
-        return _together(n, m) * _divergence(share, toward) > self._needed
-
-    def is_far(self, distance: float, n: int, *, classes: int = 1) -> bool:
-        """Say whether a distance between distributions is more than chance makes."""
-        bound = (self._needed + (classes - 1) * log(2)) / (2 * _together(n, self.n_training))
-        return distance > sqrt(bound)
-
-    @property
-    def _needed(self) -> float:
-        return log(2 * self.n_columns / _CHANCE)
-
-
 class _Look:
     """What there is to say about one column."""
 
     def __init__(
-        self, column: Column, array: pa.Array, profile: Profile | None, judge: _Judge
+        self, column: Column, array: pa.Array, profile: Profile | None, judge: Judge
     ) -> None:
         self._column, self._profile, self._judge = column, profile, judge
         self._n_unread = 0
@@ -384,7 +258,7 @@ class _Look:
             if not self._n_unread:
                 return [self._say("missing", "all values are missing")]
         said = self._unreadable() or self._gaps()
-        if len(self._there) < _FEWEST:
+        if len(self._there) < FEWEST:
             return said
         looks: list[tuple[type[Column], Callable[[Any], list[Drift]]]] = [
             (NumberColumn, self._numbers),
@@ -410,7 +284,7 @@ class _Look:
         if share < _UNREAD or not self._judge.is_real(share, learned, self._n_given):
             return []
         words = (
-            f"{_percent(share)} of the values cannot be read, such as "
+            f"{in_percent(share)} of the values cannot be read, such as "
             f"{short(self._example)!r}; has the format changed?"
         )
         return [self._say("unreadable", words)]
@@ -421,24 +295,24 @@ class _Look:
         large = now - learned >= _MISSING or learned - now >= _SHIFT
         if not (first or large) or not self._judge.is_real(now, learned, self._n):
             return []
-        then = f"{_percent(learned)} were" if learned else "none were"
+        then = f"{in_percent(learned)} were" if learned else "none were"
         return [
             self._say(
-                "missing", f"{_percent(now)} of the values are missing; in training, {then}"
+                "missing", f"{in_percent(now)} of the values are missing; in training, {then}"
             )
         ]
 
     def _numbers(self, column: NumberColumn) -> list[Drift]:
         learned = None if self._profile is None else self._profile.numbers.get(column.name)
         values = np.asarray(self._there, np.float64)
-        values = np.clip(values[np.isfinite(values)], -_LARGEST, _LARGEST)
-        if learned is None or len(values) < _FEWEST:
+        values = np.clip(values[np.isfinite(values)], -LARGEST, LARGEST)
+        if learned is None or len(values) < FEWEST:
             return []
         zeros = float((values == 0).mean())
         others = values[values != 0]
         judge = replace(self._judge, n_training=learned.n_others)
         far = 0.0
-        if len(others) >= _FEWEST:
+        if len(others) >= FEWEST:
             far = learned.distance(others)
             far = far if judge.is_far(far, len(others)) else 0.0
         now, then = number_words(float(np.median(values)), 4), number_words(learned.median, 4)
@@ -462,8 +336,8 @@ class _Look:
         if abs(zeros - learned.zero_share) > _SHIFT and self._judge.is_real(
             zeros, learned.zero_share, len(values)
         ):
-            were = _percent(learned.zero_share)
-            words = f"{_percent(zeros)} of the values are 0; in training, {were} were"
+            were = in_percent(learned.zero_share)
+            words = f"{in_percent(zeros)} of the values are 0; in training, {were} were"
             return [self._say("values", words)]
         smallest, largest = learned.quantiles[0], learned.quantiles[-1]
         for outside, word, end in (
@@ -473,7 +347,7 @@ class _Look:
             if outside > _OUTSIDE and judge.is_real(outside, 0.0, len(others)):
                 extreme = "largest" if word == "above" else "smallest"
                 words = (
-                    f"{_percent(outside)} of the values are {word} {number_words(end, 4)}, "
+                    f"{in_percent(outside)} of the values are {word} {number_words(end, 4)}, "
                     f"the {extreme} in training"
                 )
                 return [self._say("values", words)]
@@ -491,7 +365,7 @@ class _Look:
             shown = ", ".join(repr(short(value)) for value in first[:3])
             more = f" and {len(first) - 3:,} more" if len(first) > 3 else ""
             words = (
-                f"{_percent(share)} of the values were never seen in training: {shown}{more}"
+                f"{in_percent(share)} of the values were never seen in training: {shown}{more}"
             )
             return [self._say("new values", words)]
         there = 1 - column.missing_share
@@ -505,8 +379,8 @@ class _Look:
                 repr(short(column.categories[at])) if at < len(column.categories) else "others"
             )
             words = (
-                f"{what} makes up {_percent(now[at])} of the values ({_percent(learned[at])} "
-                "in training)"
+                f"{what} makes up {in_percent(now[at])} of the values "
+                f"({in_percent(learned[at])} in training)"
             )
             return [self._say("shares", words)]
         return []
@@ -521,7 +395,7 @@ class _Look:
             return []
         example = short(str(self._there[~same][0]))
         words = (
-            f"{_percent(share)} of the rows have another value, such as {example!r}; in "
+            f"{in_percent(share)} of the rows have another value, such as {example!r}; in "
             f"training it was always {short(column.value)!r}"
         )
         return [self._say("new values", words)]
@@ -558,25 +432,8 @@ def _factor(learned: NumberProfile, values: NDArray[np.float64]) -> str:
         ways[f", about 1/{size} of that: another unit or decimal sign?"] = values * factor
     far = {words: learned.distance(scaled) for words, scaled in ways.items()}
     nearest = min(far, key=far.__getitem__)
-    chance = _SAME_OF_FEW / sqrt(_together(len(values), learned.n_others))
+    chance = _SAME_OF_FEW / sqrt(together(len(values), learned.n_others))
     return nearest if far[nearest] < max(_SAME, chance) else ""
-
-
-def _percent(share: float) -> str:
-    """Return a share in percent, with a plain space as terminals like it."""
-    return percent(share).replace("\u00a0", " ")
-
-
-def _together(n: int, m: int) -> float:
-    """Return how many rows are as good as `n` compared with `m`."""
-    return n * m / (n + m)
-
-
-def _divergence(share: float, other: float) -> float:
-    """Return the Kullback-Leibler divergence of two shares."""
-    other = min(max(other, 1e-12), 1 - 1e-12)
-    parts = ((share, other), (1 - share, 1 - other))
-    return sum(p * log(p / q) for p, q in parts if p > 0)
 
 
 def _span(seconds: float) -> str:

@@ -28,7 +28,7 @@ from aloof.models.table.columns import (
 from aloof.models.table.columns.reading import is_text, unwrapped
 from aloof.models.table.dialects import Evidence, Question, Wishes, survey
 from aloof.models.table.frames import to_table
-from aloof.models.table.words import listed
+from aloof.models.table.locating import Misread, MisreadError, MisreadWarning
 from aloof.phrases import count
 from aloof.suggestion import closest
 from aloof.text import DEFAULT_EMBEDDER
@@ -118,6 +118,8 @@ class TableEncoder:
         How many rows were learned from.
     readings
         How columns are read, in words, where that does not go without saying.
+    misread
+        Of the warnings, those about values that cannot be read; a state does not hold them.
     fills
         Whether a column that a table lacks counts as missing, and is not refused. Where it
         never was missing in training, its features are those of a typical row.
@@ -138,6 +140,7 @@ class TableEncoder:
     n_rows: int
     readings: Mapping[str, str] = field(default_factory=dict)
     fills: bool = False
+    misread: tuple[Misread, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def fit(
@@ -202,7 +205,7 @@ class TableEncoder:
             raise TableError("The table has no rows to learn from.")
         columns: list[Column] = []
         dropped: dict[str, str] = {}
-        remarks: list[str] = []
+        remarks: list[str | Misread] = []
         readings: dict[str, str] = {}
         questions: list[str] = []
         for name in normal.column_names:
@@ -234,7 +237,9 @@ class TableEncoder:
                 f"No column is left to learn from: {reasons}. Say what a column holds, such "
                 f"as kinds={{'code': 'category'}} (--kind code=category)."
             )
-        return cls(tuple(columns), dropped, tuple(remarks), normal.num_rows, readings)
+        misread = tuple(remark for remark in remarks if isinstance(remark, Misread))
+        said = tuple(map(str, remarks))
+        return cls(tuple(columns), dropped, said, normal.num_rows, readings, misread=misread)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -307,7 +312,7 @@ class TableEncoder:
             for counted in own.counted:
                 if unreadable is not None:
                     unreadable(counted)
-                say(TableWarning(own.words(counted), own.name))
+                say(MisreadWarning(own.misread(counted)))
         return encoded
 
     def sum_by_column(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -411,17 +416,24 @@ class _Collected:
             for what, n in self._n_bad.items()
         ]
 
-    def words(self, found: Unreadable) -> str:
-        shown = listed(self._first[found.what])
+    def misread(self, found: Unreadable) -> Misread:
+        first = self._first[found.what]
         if self._n_bad.total() == self.n_present >= _ENOUGH_TO_REFUSE:
-            raise TableError(
-                f"Column {self.name!r} was read as {found.what} in training, but none of its "
-                f"{self.n_present:,} values can be read that way now ({shown}). Is it the "
-                "same column, in the same format?"
+            raise MisreadError(
+                Misread.of(
+                    self.name,
+                    f"Column {self.name!r} was read as {found.what} in training, but none of "
+                    f"its {self.n_present:,} values can be read that way now (",
+                    "). Is it the same column, in the same format?",
+                    first,
+                )
             )
-        return (
+        return Misread.of(
+            self.name,
             f"Column {self.name!r}: {found.n_unreadable:,} of {self.n_present:,} values cannot "
-            f"be read as {found.what} ({shown}); they count as missing."
+            f"be read as {found.what} (",
+            "); they count as missing.",
+            first,
         )
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import warnings
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from aloof.exceptions import MissingExtraError, TableError
-from aloof.models.table.finding import find_header
-from aloof.models.table.formats import Format
+from aloof.exceptions import MissingExtraError, TableError, TableWarning
+from aloof.models.table.finding import find_header, is_total
+from aloof.models.table.formats import Format, Record
 from aloof.models.table.words import short
 from aloof.suggestion import closest
 
@@ -56,6 +57,7 @@ class Excel(Format):
 
     sheet: str | None = None
     header: bool | None = None
+    line: ClassVar[str] = "sheet row"
 
     def names(self, path: Path | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
@@ -85,25 +87,20 @@ class Excel(Format):
             found = self._header(path, beginning)
             wanted = [found.places[found.names.index(column)] for column in columns]
             left = chain(beginning[found.begin :], cells)
-            there = (row for _, row in left if any(cell is not None for cell in row))
+            there = _without_total(path, (row for _, row in left), found)
             while some := list(islice(there, rows)):
                 arrays = [_column([_at(row, place) for row in some]) for place in wanted]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
-    def lines_of(
-        self, path: Path | None, column: str, values: Collection[str]
-    ) -> dict[str, int]:
-        """Return in which rows values of a column stand first."""
+    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+        """Yield the rows and their numbers in the sheet."""
         with self._rows(path) as (_, cells):
             beginning = list(islice(cells, _BEGINNING))
             found = self._header(path, beginning)
-            place = found.places[found.names.index(column)]
-            lines: dict[str, int] = {}
+            places = [found.places[found.names.index(column)] for column in columns]
             for number, row in chain(beginning[found.begin :], cells):
-                value = _text(_at(row, place))
-                if value in values:
-                    lines.setdefault(str(value), number)
-            return lines
+                if any(cell is not None for cell in row):
+                    yield number, [_text(_at(row, place)) for place in places]
 
     def _header(self, path: Path | None, rows: list[tuple[int, list[Any]]]) -> _Header:
         width = max((len(row) for _, row in rows), default=0)
@@ -266,6 +263,27 @@ def _clean(row: Sequence[Any]) -> list[Any]:
         None if isinstance(cell, str) and (cell in _ERRORS or not cell.strip()) else cell
         for cell in row
     ]
+
+
+def _without_total(
+    path: Path | None, rows: Iterator[list[Any]], found: _Header
+) -> Iterator[list[Any]]:
+    """Yield the rows that are not blank, but for a last one that is the sum of the others."""
+    last: list[Any] | None = None
+    for row in rows:
+        if any(cell is not None for cell in row):
+            if last is not None:
+                yield last
+            last = row
+    if last is None:
+        return
+    written = [_text(_at(last, place)) or "" for place in found.places]
+    if not is_total(written):
+        yield last
+        return
+    shown = short(", ".join(filter(None, written)))
+    words = f"{path}: the last row is a total and left out: {shown!r}."
+    warnings.warn(TableWarning(words, f"total of {path}"), stacklevel=2)
 
 
 def _at(row: list[Any], place: int) -> Any:

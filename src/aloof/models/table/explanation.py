@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,9 @@ class TableExplanation:
     by_feature, expected_features
         Contributions of the encoded features, and what was expected of them before
         `TableEncoder.gain`, ``(n, n_features)``.
+    absent
+        Columns that the table lacks and that were filled: no row is stranger than another
+        because of them, so that they are no reason.
     """
 
     columns: tuple[str, ...]
@@ -52,10 +56,15 @@ class TableExplanation:
     encoder: TableEncoder
     by_feature: NDArray[np.float64]
     expected_features: NDArray[np.float64]
+    absent: frozenset[str] = frozenset()
 
     @classmethod
     def of(
-        cls, encoder: TableEncoder, found: Explanation, values: dict[str, NDArray[Any]]
+        cls,
+        encoder: TableEncoder,
+        found: Explanation,
+        values: dict[str, NDArray[Any]],
+        absent: Iterable[str] = (),
     ) -> TableExplanation:
         """Return the explanation of encoded rows as one of columns.
 
@@ -67,6 +76,8 @@ class TableExplanation:
             Their explanation.
         values
             What was encoded, as `TableEncoder.read` gives it.
+        absent
+            Columns that were not there, and were filled.
         """
         reconstruction = encoder.sum_by_column(found.reconstruction)
         latent = encoder.sum_by_column(found.latent)
@@ -81,11 +92,18 @@ class TableExplanation:
             encoder=encoder,
             by_feature=found.contributions,
             expected_features=found.expected / encoder.gain,
+            absent=frozenset(absent),
         )
 
     def order(self, top: int | None = None) -> NDArray[np.intp]:
         """Return the indices of each row's columns, ``(n, top)``, the first reason first."""
-        return np.argsort(-self.contributions, axis=1, kind="stable")[:, :top]
+        return np.argsort(-self._counting, axis=1, kind="stable")[:, :top]
+
+    @property
+    def _counting(self) -> NDArray[np.float64]:
+        """The contributions of what can be a reason."""
+        out = np.array([name in self.absent for name in self.columns])
+        return np.where(out, -np.inf, self.contributions)
 
     def reasons(self, top: int = 3) -> list[list[str]]:
         """Return the first reasons of each row in words.
@@ -104,6 +122,6 @@ class TableExplanation:
                 self.by_feature[np.ix_(rows, features)],
                 self.expected_features[np.ix_(rows, features)],
             )
-        sizes = np.take_along_axis(self.contributions, order, axis=1)
+        sizes = np.take_along_axis(self._counting, order, axis=1)
         told = (sizes >= _LEAST * sizes[:, :1]).sum(axis=1)
         return [row[:n] for row, n in zip(reasons.tolist(), told, strict=True)]

@@ -13,6 +13,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,11 +26,14 @@ from aloof.models.table.delimited import Delimited
 from aloof.models.table.excel import Excel
 from aloof.models.table.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
 from aloof.models.table.lines import TEXT, Lines
+from aloof.models.table.locating import Spot
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
 
 __all__ = ["Source", "column_names", "joined_table", "open_source"]
 
+# Larger files are not read once more to say in which line something is.
+_MOST_TO_READ_AGAIN = 256 * 2**20
 # Which options say something about which format.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": ("delimiter", "encoding", "header"),
@@ -99,11 +103,45 @@ class Source:
         """How the first file is read, in words, where it is not the usual way."""
         return self.format.understood(self.paths[0] if self.paths else None)
 
-    def lines_of(self, column: str, values: Collection[str]) -> dict[str, int]:
-        """Return in which lines of the one file values stand first; nothing: nobody knows."""
-        return (
-            self.format.lines_of(self.paths[0], column, values) if len(self.paths) == 1 else {}
-        )
+    def lines_of(self, column: str, values: Collection[str]) -> dict[str, Spot]:
+        """Return where values of a column stand first, as far as that can be told."""
+        found: dict[str, Spot] = {}
+        for spot, (text,) in self._records((column,)):
+            if text is not None and text in values:
+                found.setdefault(text, spot)
+                if len(found) == len(values):
+                    break
+        return found
+
+    def lines_at(self, rows: Collection[int]) -> dict[int, Spot]:
+        """Return where rows stand, which are counted from 1, as far as that can be told."""
+        found: dict[int, Spot] = {}
+        last = max(rows, default=0)
+        for row, (spot, _) in enumerate(islice(self._records(()), last), start=1):
+            if row in rows:
+                found[row] = spot
+        return found
+
+    def rows_at(self, lines: Collection[int]) -> dict[int, int]:
+        """Return the rows that begin in lines of the one file."""
+        if len(self.paths) > 1:
+            raise TableError(
+                f"{self.name} holds more than one file, so a line could be in any. Name one."
+            )
+        found: dict[int, int] = {}
+        for row, (spot, _) in enumerate(self._records(()), start=1):
+            if spot.line in lines:
+                found[spot.line] = row
+        return found
+
+    def _records(self, columns: tuple[str, ...]) -> Iterator[tuple[Spot, list[str | None]]]:
+        """Yield where each row stands, and its text in some columns; nothing: nobody knows."""
+        if (self.n_bytes or 0) > _MOST_TO_READ_AGAIN:
+            return
+        for path in self.paths:
+            file = path.name if len(self.paths) > 1 else None
+            for line, cells in self.format.records(path, columns):
+                yield Spot(line, self.format.line, file), cells
 
     @property
     def n_bytes(self) -> int | None:

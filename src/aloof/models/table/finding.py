@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Place", "find_header", "find_table", "is_rule"]
+__all__ = ["Place", "find_header", "find_table", "is_rule", "is_total"]
 
 # What separates values, unless the user says it. Commas come last: numbers have them as well.
 _DELIMITERS = ("\t", ";", "|", ",")
@@ -25,6 +25,10 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})\b.*|\d{1,2}:\d{2}.*"
 )
 _RULE = re.compile(r"[-=+_|\s]*")
+_TOTAL = re.compile(
+    r"((grand|overall|sub) ?)?totals?|sum|(gesamt)?summe|gesamt|insgesamt|total(e|es|en|t)?"
+    r"|total g[eé]n[eé]ral|somme|suma|soma|somma|razem|celkem|summa|i alt|totaal|итого|всего"
+)
 _HINT = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 # Of the rows below a header: so many must be of the same width, so many values of one sort.
 _FEWEST, _TYPED, _REGULAR = 0.5, 0.8, 0.8
@@ -151,7 +155,14 @@ def find_table(
 
 def is_rule(text: str) -> bool:
     """Say whether text is a line of dashes or the like, or nothing."""
-    return _RULE.fullmatch(text) is not None
+    return not text[:1].isalnum() and _RULE.fullmatch(text) is not None
+
+
+def is_total(values: Sequence[str]) -> bool:
+    """Say whether a row is a sum of those above it: it says so first, and has gaps."""
+    there = [value.strip() for value in values if value.strip()]
+    has_gaps = 1 < len(there) < len(values)
+    return has_gaps and _TOTAL.fullmatch(there[0].rstrip(":").lower()) is not None
 
 
 def find_header(
@@ -190,7 +201,7 @@ def _rows(lines: list[str], delimiter: str, skip: int) -> list[_Row]:
 
 def _located(delimiter: str, rows: list[_Row], header: bool | None) -> _Found:
     """Find width and header of a table whose values are separated so."""
-    there = [i for i, row in enumerate(rows) if not (row.is_blank or row.is_rule)]
+    there = [i for i, row in enumerate(rows) if not row.is_rule]
     widths = Counter(len(rows[i].values) for i in there)
     wide = [(n, width) for width, n in widths.items() if width > 1]
     width = max(wide)[1] if wide else 1

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, fit_detector, hold_out, made_by
-from aloof.models.table.columns.base import Unread
 from aloof.models.table.dialects import Wishes
 from aloof.models.table.dialects.layouts import as_layout, check_layout
 from aloof.models.table.drift import Profile
@@ -25,8 +26,10 @@ from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.locating import locating_errors
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
+from aloof.models.table.words import short
 from aloof.text import DEFAULT_EMBEDDER, schedule
 
 __all__ = ["fit"]
@@ -35,14 +38,20 @@ __all__ = ["fit"]
 _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 # So many rows are enough to know how values are spread.
 _PROFILED = 200_000
+# With fewer labelled anomalies, a column that goes with them may do so by chance.
+_FEWEST_LABELS = 5
 _REFUSED = {"standardize": "the table is already scaled"}
+
+
+# How to learn, unless told: from vectors of text alone, trees and neighbours were not tried.
+_METHOD, _METHOD_OF_TEXT = "committee", "dp"
 
 
 def fit(
     frame: Any | str | os.PathLike[str] | Source,
     *,
     label: str | None = None,
-    method: str = "dp",
+    method: str | None = None,
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
@@ -77,7 +86,8 @@ def fit(
         The column of labels: 1, true or yes for anomalies, 0, false or no for normal rows,
         empty for those nobody looked at. None: there is none.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae".
+        "committee" (`Committee`), "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp"
+        (`MaxMinDualPriorVAE`) or "vae". None: the committee, or "dp" for text alone.
     id
         The column that names the rows. It is not learned from, and kept in results.
     drop
@@ -140,7 +150,8 @@ def fit(
         frame = to_table(frame)
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
-    check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
+    named = method or _METHOD
+    check_choices(named, calibration, parameters, refused=_REFUSED, error=TableError)
     chosen = {
         "label": label,
         "method": method,
@@ -178,16 +189,18 @@ def fit(
             check_column(name, names, role)
     wanted = [name for name in names if name not in {id, *drop} - {label}]
     wishes = Wishes(decimal, thousands, day_first, _layouts(date_formats or {}))
-    rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
-    table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
+    with locating_errors(frame):
+        rows = _gathered(frame, wanted, label, anomaly_value, max_rows, seed)
+        table, labels = rows.table, np.full(rows.table.num_rows, UNLABELLED)
+        if label is not None:
+            labels = read_label_column(label, table[label], anomaly_value)
     if label is not None:
-        labels = read_label_column(label, table[label], anomaly_value)
         check_labels(label, table[label], labels, anomaly_value)
         table = table.drop_columns(label)
     train, held_out = hold_out(
         labels, calibration, seed, things="rows", better=1000, error=TableError
     )
-    try:
+    with locating_errors(frame):
         encoder = TableEncoder.fit(
             table.take(train),
             labels[train],
@@ -196,17 +209,18 @@ def fit(
             wishes=wishes,
             whole=table,
         )
-    except Unread as error:
-        lines = frame.lines_of(error.column, error.examples) if source else {}
-        raise TableError(error.words(lines)) from error
+    if isinstance(frame, Source):
+        encoder = _located(encoder, frame)
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
             "text='review' (--text review)."
         )
-    remarks = list(encoder.warnings)
+    remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
+    if method is None:
+        method = _METHOD_OF_TEXT if _only_text(encoder) else _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
     detector = DETECTORS[method](
@@ -247,6 +261,36 @@ def fit(
         else {},
         profile=Profile.of(encoder, table.take(_some(normal))),
     )
+
+
+def _located(encoder: TableEncoder, source: Source) -> TableEncoder:
+    """Return an encoder whose warnings say where in the file values are."""
+    said = {
+        str(misread): misread.words(source.lines_of(misread.column, misread.examples))
+        for misread in encoder.misread
+    }
+    return replace(
+        encoder, warnings=tuple(said.get(words, words) for words in encoder.warnings)
+    )
+
+
+def _like_labels(table: pa.Table, labels: NDArray[np.int64]) -> list[str]:
+    """Say which columns say what the labels say: other labels, which give them away."""
+    anomalous, said = labels == ANOMALY, []
+    if anomalous.sum() < _FEWEST_LABELS:
+        return []
+    for name in table.column_names:
+        parts = [
+            pc.unique(table[name].filter(pa.array(mask)).slice(0, _PROFILED))
+            for mask in (anomalous, ~anomalous)
+        ]
+        if [len(part) for part in parts] == [1, 1] and not parts[0].equals(parts[1]):
+            bad, good = (short(str(part[0].as_py())) for part in parts)
+            said.append(
+                f"Column {name!r} is {bad!r} in all rows labelled as anomalies and {good!r} in "
+                f"all others: if it is another label, leave it out with --drop {name}."
+            )
+    return said
 
 
 def _some(rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,9 +7,9 @@ no standard input, and cannot say which part of a file is damaged.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,7 @@ __all__ = [
     "Format",
     "FormatName",
     "Parquet",
+    "Record",
     "ending_of",
     "first_line",
     "holds_table",
@@ -65,8 +66,20 @@ def holds_table(archive: Path) -> bool:
     return ending_of(archive) is not None
 
 
+# A line, and the text that a row has in some columns.
+Record = tuple[int, list[str | None]]
+
+
 class Format(ABC):
-    """How a file is read. Files are given as paths, standard input as None."""
+    """How a file is read. Files are given as paths, standard input as None.
+
+    Attributes
+    ----------
+    line
+        What people who open such a file count.
+    """
+
+    line: ClassVar[str] = "line"
 
     @abstractmethod
     def names(self, path: Path | None) -> tuple[str, ...]:
@@ -86,11 +99,12 @@ class Format(ABC):
         """Say how a file is read that was opened, where it is not the usual way."""
         return ""
 
-    def lines_of(
-        self, path: Path | None, column: str, values: Collection[str]
-    ) -> dict[str, int]:
-        """Return in which lines values of a column stand first, as far as that can be told."""
-        return {}
+    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+        """Yield the line that each row begins in, and its text in some columns.
+
+        Lines are counted as in an editor, from 1 on. A format that has none yields nothing.
+        """
+        return iter(())
 
 
 class Parquet(Format):

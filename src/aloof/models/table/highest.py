@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from aloof.models.table.columns import one_array
 from aloof.models.table.columns.reading import read_text
 from aloof.models.table.files import Source, column_names, joined_table
 from aloof.models.table.labelling import check_column
+from aloof.models.table.locating import Spot
 from aloof.models.table.lowest import Lowest, Rows
 from aloof.phrases import count
 
@@ -34,11 +35,13 @@ def highest_rows(
     n_reasons: int,
     ids: Sequence[str] = (),
     numbers: Sequence[int] = (),
+    lines: Sequence[int] = (),
     progress: Progress | None = None,
 ) -> MostAnomalous:
     """Return the rows with the highest scores, or others; see `TableModel.most_anomalous`."""
     if model.id is not None:
         check_column(model.id, column_names(source), "id")
+    numbers = [*numbers, *_rows_at(source, lines)]
     asked = _Asked(model.id, ids, numbers) if ids or numbers else None
     highest, every, done = Lowest(top), [], 0
     for batch, scores in model.scored(source, progress):
@@ -52,10 +55,30 @@ def highest_rows(
         done += len(scores)
     rows = highest.rows() if asked is None else asked.rows(done)
     flagged = model.decide(np.concatenate(every))[rows["places"]]
-    told = _told(model, rows, flagged, n_reasons)
-    id = "" if model.id is None else f"  {model.id} {{}}"
-    called = [f"row {row['row']:,}{id.format(row['id'])}" for row in told]
+    spots: Mapping[int, Spot] = {}
+    if isinstance(source, Source):
+        spots = source.lines_at((rows["places"] + 1).tolist())
+    told = _told(model, rows, flagged, n_reasons, spots)
+    called = [_called(row, model.id, spots.get(row["row"])) for row in told]
     return MostAnomalous(done, called, told)
+
+
+def _called(row: Mapping[str, Any], id: str | None, spot: Spot | None) -> str:
+    """Return the name of a row: its number, its place in the file, its id."""
+    place = "" if spot is None else f" ({spot})"
+    return f"row {row['row']:,}{place}" + ("" if id is None else f"  {id} {row['id']}")
+
+
+def _rows_at(source: Source | pa.Table, lines: Sequence[int]) -> list[int]:
+    """Return the numbers of the rows in lines of a file."""
+    if not lines:
+        return []
+    if not isinstance(source, Source) or not source.lines_at([1]):
+        raise TableError("The rows of this table have no lines. Name them by number (--row).")
+    found = source.rows_at(lines)
+    if missing := [line for line in lines if line not in found]:
+        raise TableError(f"No row of the table begins in line {missing[0]:,}.")
+    return [found[line] for line in lines]
 
 
 class _Asked:
@@ -101,14 +124,18 @@ class _Asked:
 
 
 def _told(
-    model: TableModel, rows: Rows, flagged: NDArray[np.bool_], n_reasons: int
+    model: TableModel,
+    rows: Rows,
+    flagged: NDArray[np.bool_],
+    n_reasons: int,
+    spots: Mapping[int, Spot],
 ) -> list[dict[str, Any]]:
     explanation = model.explain(rows.table)
     ids = [None] * len(rows) if model.id is None else rows.table[model.id].to_pylist()
     order, words = explanation.order(n_reasons), explanation.reasons(n_reasons)
     told: list[dict[str, Any]] = [
         {
-            "row": int(rows["places"][i]) + 1,
+            **_place(int(rows["places"][i]) + 1, spots),
             "id": ids[i] if isinstance(ids[i], int | str | None) else str(ids[i]),
             **said,
             "reasons": [
@@ -129,3 +156,11 @@ def _told(
                 if reason["column"] == text:
                     reason["passages"] = [asdict(passage) for passage in own]
     return told
+
+
+def _place(number: int, spots: Mapping[int, Spot]) -> dict[str, Any]:
+    """Return the number of a row, and where it is in its file, if that is known."""
+    spot = spots.get(number)
+    if spot is None:
+        return {"row": number}
+    return {"row": number, "line": spot.line} | ({"file": spot.file} if spot.file else {})

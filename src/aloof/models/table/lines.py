@@ -13,7 +13,7 @@ import pyarrow as pa
 from aloof.exceptions import TableError
 from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
 from aloof.models.table.finding import find_table
-from aloof.models.table.formats import Format
+from aloof.models.table.formats import Format, Record
 
 __all__ = ["TEXT", "Lines"]
 
@@ -77,6 +77,14 @@ class Lines(Format):
                     done += len(lines)
             except UnicodeDecodeError as error:
                 raise self._not_encoded(path, f"somewhere after line {done + 1:,}") from error
+
+    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+        """Yield each line and its number."""
+        number = 0
+        for batch in self.batches(path, columns, 65_536):
+            for text in batch[TEXT].to_pylist():
+                number += 1
+                yield number, [text] * len(columns)
 
     def _open(self, path: Path | None) -> Utf8:
         assert path is not None  # standard input is read as CSV

@@ -13,7 +13,9 @@ from aloof.labels import ANOMALY
 from aloof.models import Progress
 from aloof.models.page import write_page
 from aloof.models.table import standouts
+from aloof.models.table.changes import find_changes
 from aloof.models.table.files import Source
+from aloof.models.table.locating import locating_errors
 from aloof.models.table.lowest import Rows
 from aloof.models.table.model import TableModel
 from aloof.models.table.survey import Survey, survey
@@ -37,9 +39,13 @@ def write_table_page(
     progress: Progress | None,
 ) -> None:
     """Write the page; see `TableModel.report`."""
+    source = data if isinstance(data, Source) else None
     total = data.n_rows if isinstance(data, Source) else data.num_rows
     batches = model.batches(data, rows=_ROWS)
-    found = survey(model, batches, top=top, seed=seed, total=total, progress=progress)
+    with locating_errors(data):
+        found = survey(
+            model, batches, top=top, seed=seed, total=total, source=source, progress=progress
+        )
     write_page(
         path,
         model,
@@ -49,8 +55,9 @@ def write_table_page(
         template="table.html",
         notes=_notes(model, found),
         libraries={"pyarrow": pa.__version__},
-        listed=standouts.top_rows(model, found, top),
+        listed=standouts.top_rows(model, found, top, source),
         columns=standouts.columns(model, found),
+        drift=_drift(model, data),
         map=_latent_plane(model, found, top),
         columns_used=_columns_used(model),
     )
@@ -67,6 +74,38 @@ def _notes(model: TableModel, found: Survey) -> list[tuple[str, str]]:
         )
         notes.append(("This table", words))
     return notes
+
+
+def _drift(model: TableModel, data: Source | pa.Table) -> dict[str, Any] | None:
+    """Return the tests of the columns; None where the rows cannot be read again."""
+    if isinstance(data, Source) and not data.paths:
+        return None
+    found = find_changes(model, data)
+    changed = [change.name for change in found if change.has_changed]
+    words = (
+        f"{count(len(changed), 'column')} of {len(found)} changed. If these rows are what is "
+        "to come, there are two remedies: aloof calibrate, which sets thresholds and p-values "
+        "by them and trains nothing, and aloof refit, which learns from them."
+        if changed
+        else "No column has changed by more than chance and a small amount."
+    )
+    rows = [
+        {
+            "name": change.name,
+            "changed": change.has_changed,
+            "picture": change.picture,
+            "size": "" if change.size is None else f"{change.size:.2f}",
+            "p": "" if change.adjusted is None else f"{change.adjusted:.2g}",
+            "words": change.words if change.has_changed else "",
+            "test": change.test if change.p_value is not None else "not tested",
+        }
+        for change in sorted(found, key=lambda change: not change.has_changed)
+    ]
+    caption = (
+        "p-values allow for all tests (Holm). The bars are shares of these rows; for numbers "
+        "and scores in eighths of the training rows, where equal bars are no change."
+    )
+    return {"words": words, "caption": caption, "rows": rows}
 
 
 def _columns_used(model: TableModel) -> dict[str, Any]:

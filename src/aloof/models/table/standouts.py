@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from aloof.labels import ANOMALY, NORMAL
 from aloof.models.table.explanation import TableExplanation
+from aloof.models.table.files import Source
 from aloof.models.table.lowest import Rows
 from aloof.models.table.model import TableModel
 from aloof.models.table.survey import Survey
@@ -23,14 +24,16 @@ _BARS, _MOST_COLUMNS, _MOST_CELLS = 5, 25, 60
 _EXPLAINED = 500
 
 
-def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
-    """Say which rows are the most anomalous, and why."""
+def top_rows(
+    model: TableModel, found: Survey, top: int, source: Source | None
+) -> dict[str, Any]:
+    """Say which rows are the most anomalous, and why; in a file, a row is named by its line."""
     rows = found.highest.take(np.arange(min(top, len(found.highest))))
     explanation = model.explain_encoded(rows["encoded"], rows.table)
     reasons = explanation.reasons(3)
     p_values = found.decision.p_values(rows["scores"])
     p = [""] * len(rows) if p_values is None else [number(value, 2) for value in p_values]
-    names = _names(model, rows)
+    name, names, counted = _names(model, rows, source)
     n_flagged = found.n_flagged_of()
     words = (
         f"The {count(len(rows), 'row')} with the highest anomaly scores"
@@ -40,13 +43,13 @@ def top_rows(model: TableModel, found: Survey, top: int) -> dict[str, Any]:
     )
     return {
         "words": words,
-        "name": model.id if names is not None else "Row",
+        "name": name,
         "caption": "The score has no unit: compare it with the threshold and with other rows."
-        + ("" if names is not None else " Rows are counted from 1, without the header."),
+        + counted,
         "rows": [
             {
                 "rank": i + 1,
-                "name": f"{rows['places'][i] + 1:,}" if names is None else names[i],
+                "name": names[i],
                 "pills": _pills(rows["scores"][i] > found.level, int(rows["labels"][i])),
                 "score": number(rows["scores"][i]),
                 "p": p[i],
@@ -97,10 +100,16 @@ def columns(model: TableModel, found: Survey) -> dict[str, Any]:
     }
 
 
-def _names(model: TableModel, rows: Rows) -> list[str] | None:
-    if model.id is None or model.id not in rows.table.column_names:
-        return None
-    return [_shown(value) for value in rows.table[model.id].to_pylist()]
+def _names(model: TableModel, rows: Rows, source: Source | None) -> tuple[str, list[str], str]:
+    """Return what rows are named by, their names, and what to know about these."""
+    if model.id is not None and model.id in rows.table.column_names:
+        return model.id, [_shown(value) for value in rows.table[model.id].to_pylist()], ""
+    numbers = [int(place) + 1 for place in rows["places"]]
+    spots = {} if source is None else source.lines_at(numbers)
+    if len(spots) < len(numbers):
+        words = " Rows are counted from 1, without the header."
+        return "Row", [f"{number:,}" for number in numbers], words
+    return "Row", [str(spots[number]) for number in numbers], ""
 
 
 def _pills(flagged: bool, label: int) -> list[tuple[str, str]]:
@@ -126,7 +135,7 @@ def _bars(explanation: TableExplanation, row: int) -> list[dict[str, Any]]:
     shares = _shares_of(explanation.contributions[row])
     order = np.argsort(-shares, kind="stable")[:_BARS]
     return [
-        {"column": explanation.columns[i], **_bar(shares[i], 1.0)}
+        {"column": _column(explanation, i), **_bar(shares[i], 1.0)}
         for i in order
         if shares[i] >= 0.005 or i == order[0]
     ]
@@ -137,13 +146,18 @@ def _cells(explanation: TableExplanation, row: int) -> list[dict[str, str]]:
     order = np.argsort(-shares, kind="stable")[:_MOST_CELLS]
     return [
         {
-            "column": (name := explanation.columns[i]),
-            "here": _shown(explanation.values[name][row]),
+            "column": _column(explanation, i),
+            "here": _shown(explanation.values[name := explanation.columns[i]][row]),
             "expected": _shown(explanation.expected[name][row]),
             "share": percent(shares[i]),
         }
         for i in order
     ]
+
+
+def _column(explanation: TableExplanation, place: int) -> str:
+    name = explanation.columns[place]
+    return f"{name} (filled)" if name in explanation.absent else name
 
 
 def _shares(model: TableModel, rows: Rows) -> NDArray[np.float64]:

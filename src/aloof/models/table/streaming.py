@@ -27,6 +27,7 @@ from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
 from aloof.models.table.files import Source, open_source
+from aloof.models.table.locating import MisreadWarning, locating_warnings
 from aloof.models.table.model import TableModel
 from aloof.models.table.outputs import check_output, open_output
 from aloof.models.table.parts import Parts, PartsError
@@ -104,7 +105,7 @@ def score_file(
     run = _Run(
         source,
         PartScores(model, tuple(dict.fromkeys(kept)), reasons, top),
-        once_of_each(_issue if warn is None else warn),
+        once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
         sort,
@@ -228,7 +229,7 @@ class _Run:
         for part, remarks in _in_order(self._score, batches, workers):
             first, done = done + 1, done + part.num_rows
             for remark in remarks:
-                self.warn(TableWarning(f"Rows {first:,} to {done:,}: {remark}", remark.about))
+                self.warn(_among(remark, first, done))
             yield part
             self.progress(done, total)
 
@@ -262,6 +263,15 @@ def _in_order(
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # threads yet to come would have one as well
+
+
+def _among(remark: TableWarning, first: int, last: int) -> TableWarning:
+    """Return a remark that says which rows it is about, where these are not all."""
+    if not isinstance(remark, MisreadWarning) or (first == 1 and last < _ROWS):
+        return remark
+    misread = remark.misread
+    before = f"Rows {first:,} to {last:,}: {misread.before}"
+    return MisreadWarning(replace(misread, before=before))
 
 
 def _with_advice(error: Exception, parts: Parts) -> PartsError:

@@ -14,6 +14,8 @@ from aloof.exceptions import TableWarning, once_of_each
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import Progress
 from aloof.models.table.drift import RowSample
+from aloof.models.table.files import Source
+from aloof.models.table.locating import locating_warnings
 from aloof.models.table.lowest import Lowest, Rows
 from aloof.models.table.model import TableModel
 from aloof.report.findings import Findings, Tally
@@ -58,6 +60,7 @@ def survey(
     top: int,
     seed: int = 0,
     total: int | None = None,
+    source: Source | None = None,
     progress: Progress | None = None,
 ) -> Survey:
     """Score a stream of rows and keep what a report needs.
@@ -74,6 +77,8 @@ def survey(
         Decides which rows are drawn.
     total
         How many rows there are, if that is known.
+    source
+        The file they are from, so that lines of it can be named.
     progress
         Called with the number of rows done and the total.
     """
@@ -82,7 +87,7 @@ def survey(
     highest, normal = Lowest(max(top, _HIGHEST)), Lowest(_SAMPLE)
     anomalies = Lowest(_SAMPLE_ANOMALIES)
     remarks: list[TableWarning] = []
-    warn = once_of_each(remarks.append)
+    warn = once_of_each(locating_warnings(source, remarks.append))
     done, has_labels = 0, False
     sample, names = RowSample(model.encoder), []
     for batch in batches:
@@ -111,5 +116,5 @@ def survey(
         highest=highest.rows(),
         normal=normal.rows(),
         anomalies=anomalies.rows(),
-        warnings=tuple(map(str, remarks)),
+        warnings=tuple(f"{str(words).removesuffix('.')}." for words in remarks),
     )

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-__all__ = ["against", "duration_words", "listed", "missing_words", "number_words", "short"]
+__all__ = ["against", "duration_words", "missing_words", "number_words", "short"]
 
 # A value is said to be missing rarely up to this share of the training rows.
 _RARELY = 0.05
@@ -80,10 +77,3 @@ def missing_words(share: float, expected: str = "") -> str:
 def short(value: str, most: int = 40) -> str:
     """Return a text that is not too long to be read."""
     return value if len(value) <= most else value[: most - 3] + "..."
-
-
-def listed(values: pa.Array, most: int = 3) -> str:
-    """Return the first different values, quoted."""
-    distinct = pc.unique(values.slice(0, 10_000)).to_pylist()
-    shown = ", ".join(repr(short(value)) for value in distinct[:most])
-    return shown + (", ..." if len(distinct) > most else "")

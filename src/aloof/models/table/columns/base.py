@@ -16,8 +16,8 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from aloof.exceptions import TableError
 from aloof.io.sections import STRICT, from_json
+from aloof.models.differences import Share
 from aloof.models.table.columns.reading import (
     Reading,
     decoded,
@@ -34,6 +34,7 @@ from aloof.models.table.dialects.time_evidence import (
     find_times,
     is_compact,
 )
+from aloof.models.table.locating import Misread, MisreadError
 from aloof.models.table.words import against, missing_words, short
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
     "Note",
     "Positive",
     "Share",
-    "Unread",
     "Values",
     "flag_weight",
 ]
@@ -57,8 +57,7 @@ Note = Callable[[pa.Array, str], None]
 # training stands out, and what was never seen there.
 LIMIT, RARE, NEVER = 30.0, 4.0, 6.0
 
-# Numbers of a state: shares may be off by rounding.
-Share = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+# Numbers of a state.
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -137,7 +136,13 @@ class Values:
     def numbers(self) -> Reading:
         """The values as numbers."""
         dialect = self.written_numbers.dialect if self.is_text else PLAIN
-        return read_numbers(self.name, self.array, dialect or PLAIN)
+        if dialect in (None, PLAIN):
+            return self._plain_numbers
+        return read_numbers(self.name, self.array, dialect)
+
+    @cached_property
+    def _plain_numbers(self) -> Reading:
+        return read_numbers(self.name, self.array)
 
     @cached_property
     def times_in_numbers(self) -> TimeDialect | None:
@@ -146,49 +151,27 @@ class Values:
             return None
         if not (self.is_text or pt.is_integer(self.type) or pt.is_floating(self.type)):
             return None
-        found = read_numbers(self.name, self.array)
+        found = self._plain_numbers
         if not found.is_most:
             return None
         if epoch := epoch_of(self.name, found.values, asked=self.kind is not None):
             return TimeDialect(epoch=epoch)
         return TimeDialect(compact=True) if is_compact(found.values) else None
 
-    def unread(self, what: str, reading: Reading) -> Unread:
+    def unread(self, what: str, reading: Reading) -> MisreadError:
         """Return the error that they are not what the user says."""
-        bad = [part for part in (reading.unreadable, reading.impossible) if part is not None]
-        return Unread(self.name, what, pa.concat_arrays(bad), len(self.array))
-
-
-class Unread(TableError):
-    """Values that are not what the user says they are.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    what
-        What they should be, in words.
-    bad
-        Those that cannot be read.
-    n_rows
-        How many rows there are.
-    """
-
-    def __init__(self, name: str, what: str, bad: pa.Array, n_rows: int) -> None:
-        self.column, self.what, self.n_bad, self.n_rows = name, what, len(bad), n_rows
-        self.examples: list[str] = pc.unique(bad).slice(0, 5).to_pylist()
-        super().__init__(self.words({}))
-
-    def words(self, lines: Mapping[str, int]) -> str:
-        """Say what is wrong; `lines` of a file say where the examples are."""
-        shown = ", ".join(
-            repr(short(value)) + (f" in line {lines[value]:,}" if value in lines else "")
-            for value in self.examples
-        )
-        return (
-            f"Column {self.column!r} cannot be read as {self.what}: {self.n_bad:,} of its "
-            f"{self.n_rows:,} values do not fit, such as {shown}. Say how it is written, or "
-            f"leave it out: drop=[{self.column!r}] (--drop {quote(self.column)})."
+        parts = [part for part in (reading.unreadable, reading.impossible) if part is not None]
+        bad = pa.concat_arrays(parts)
+        return MisreadError(
+            Misread.of(
+                self.name,
+                f"Column {self.name!r} cannot be read as {what}: {len(bad):,} of its "
+                f"{len(self.array):,} values do not fit, such as ",
+                f". Say how it is written, or leave it out: drop=[{self.name!r}] (--drop "
+                f"{quote(self.name)}).",
+                bad,
+                5,
+            )
         )
 
 
@@ -210,7 +193,7 @@ class Choice:
 
     column: Column | None
     reason: str = ""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str | Misread, ...] = ()
     said: str = ""
 
 

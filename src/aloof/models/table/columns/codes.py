@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof.models.table.columns.base import Values
-from aloof.models.table.dialects.cells import MOSTLY, clean
+from aloof.models.table.dialects.cells import MOSTLY, QUOTES, clean
 from aloof.models.table.dialects.outlines import outlined
 
 __all__ = ["code_of", "nature_of"]
@@ -30,6 +30,9 @@ _NATURES = {
     "network addresses": r"^(\d{1,3}(\.\d{1,3}){3}|([0-9a-f]{2}[:-]){5}[0-9a-f]{2})(:\d+)?$",
     "phone numbers": r"^(\+|00|\(?0)[\d ()/.-]{6,}$",
 }
+_QUOTE = f'[{QUOTES}"]*'
+_NO_PLUS = r"^\s*[^+\s]"
+_FIRST = 100  # most often one of these already says it
 # Ids look alike: so many different outlines at most, for so many values.
 _FEW_OUTLINES = 0.05
 
@@ -37,13 +40,15 @@ _FEW_OUTLINES = 0.05
 def code_of(values: Values) -> str:
     """Return what text that could be numbers holds instead, or nothing."""
     text, numbers = values.text, values.evidence.numbers
-    if _any(text, r"^\s*[+-]?0\d"):
+    if _any(_not_from_one(text), rf"^\s*{_QUOTE}[+-]?0\d"):
         return "codes with leading zeros"
     if numbers.only.total() or numbers.either.total():
         return ""
-    if not _any(text, r"^\s*[^+\s]") and not _any(text, r"^.{0,7}$"):
-        return "phone numbers"  # all with a plus, and long
-    if _any(text, rf"^\s*\d{{{_LONGEST + 1},}}\s*$"):
+    if not _any(text[:_FIRST], _NO_PLUS) and not _any(text, _NO_PLUS):
+        if not _any(text, r"^.{0,7}$"):
+            return "phone numbers"  # all with a plus, and long
+    longest = pc.max(pc.binary_length(text)).as_py() or 0
+    if longest > _LONGEST and _any(text, rf"^\s*{_QUOTE}\d{{{_LONGEST + 1},}}{_QUOTE}\s*$"):
         return "digits too long for a number"
     if _CODE_NAME.search(values.name.lower()):
         lengths = pc.unique(pc.utf8_length(clean(text.drop_null())))
@@ -68,6 +73,12 @@ def nature_of(values: Values) -> str:
         if n_outlines <= max(3, _FEW_OUTLINES * values.n_distinct):
             return "ids"
     return "free text"
+
+
+def _not_from_one(text: pa.Array) -> pa.Array:
+    """Return the values that do not begin with 1 to 9: patterns take longer to look at all."""
+    from_one = pc.and_(pc.greater_equal(text, "1"), pc.less(text, ":"))
+    return text.filter(pc.invert(from_one))
 
 
 def _any(text: pa.Array, pattern: str) -> bool:

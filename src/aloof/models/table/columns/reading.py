@@ -26,7 +26,7 @@ from aloof.models.table.dialects.numbers import (
     read_numerals,
 )
 from aloof.models.table.dialects.times import TimeDialect, read_moments
-from aloof.models.table.words import listed
+from aloof.models.table.locating import Misread
 from aloof.phrases import count
 
 __all__ = [
@@ -82,20 +82,20 @@ class Reading:
         """Whether nearly all that is there could be read."""
         return self.share >= MOSTLY
 
-    def remarks(self, name: str, what: str) -> tuple[str, ...]:
-        """Return words about values of a column that could not be read as what it holds."""
-        said = []
-        if self.unreadable is not None:
-            said.append(
-                f"Column {name!r}: {count(len(self.unreadable), 'value')} cannot be read as "
-                f"{what} ({listed(self.unreadable)}), treated as missing."
+    def remarks(self, name: str, what: str) -> tuple[Misread, ...]:
+        """Return what to say of values of a column that could not be read as what it holds."""
+        bad = [(self.unreadable, ("value", "values"), f"cannot be read as {what}")]
+        bad += [(self.impossible, ("date does", "dates do"), "not exist")]
+        return tuple(
+            Misread.of(
+                name,
+                f"Column {name!r}: {count(len(values), *things)} {why} (",
+                "), treated as missing.",
+                values,
             )
-        if self.impossible is not None:
-            said.append(
-                f"Column {name!r}: {count(len(self.impossible), 'date does', 'dates do')} not "
-                f"exist ({listed(self.impossible)}), treated as missing."
-            )
-        return tuple(said)
+            for values, things, why in bad
+            if values is not None
+        )
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

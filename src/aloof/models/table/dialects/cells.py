@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["MISSING_WORDS", "MOSTLY", "clean", "is_missing", "some_of"]
+__all__ = ["MISSING_WORDS", "MOSTLY", "QUOTES", "clean", "is_missing", "some_of"]
 
 # Text is taken for numbers, times or codes if this share of it can be read as such.
 MOSTLY = 0.9
@@ -28,6 +28,11 @@ _SPACE = "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t]"
 _MINUS = "[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]"
 _APOSTROPHE = "[\u2018\u2019\u02bc\u00b4`\uff07\u066c]"
 _UNSEEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+# What a value begins with that is quoted: ="12", '12, =12 and quotation marks that no CSV has.
+QUOTES = "='\u201c\u201e\u00ab"
+_QUOTED = (
+    "^(?:=\"(.*)\"|'([^']*)|[\u201c\u201e\u00ab](.*)[\u201c\u201d\u00bb]|=([-+]?[\\d.,]+))$"
+)
 _PLAIN = ((_UNSEEN, ""), (_SPACE, " "), (_MINUS, "-"), (_APOSTROPHE, "'"))
 # Digits and signs of other scripts. The Arabic decimal sign stays: it has one meaning.
 _DIGITS = {
@@ -47,8 +52,8 @@ _ODD = "|".join([*(pattern for pattern, _ in _PLAIN), _FOREIGN])
 
 
 def clean(text: pa.Array) -> pa.Array:
-    """Return text without space around it, and with the signs that a keyboard has."""
-    text = pc.utf8_trim_whitespace(text)
+    """Return text without space and quotation marks, and with the signs of a keyboard."""
+    text = _unquoted(pc.utf8_trim_whitespace(text))
     if pc.all(pc.string_is_ascii(text)).as_py() is not False:
         return text
     if not _any(text, _ODD):
@@ -59,6 +64,12 @@ def clean(text: pa.Array) -> pa.Array:
         values = (None if v is None else v.translate(_TRANSLATED) for v in text.to_pylist())
         text = pa.array(values, pa.string())
     return pc.utf8_trim_whitespace(text)
+
+
+def _unquoted(text: pa.Array) -> pa.Array:
+    """Return text without what spreadsheets put around it so that it stays as it is."""
+    begins = [pc.any(pc.starts_with(text, sign)).as_py() for sign in QUOTES]
+    return pc.replace_substring_regex(text, _QUOTED, r"\1\2\3\4") if any(begins) else text
 
 
 def some_of(text: pa.Array) -> pa.Array | None:

@@ -128,8 +128,8 @@ class MissingExtraError(AloofError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs {package}, which is not installed. "
-            f"Install it with: pip install 'aloof[{extra}]'"
+            f"{purpose} needs {package}, which is not installed. Install it with: pip install "
+            f"'aloof[{extra}]'"
         )
 
 

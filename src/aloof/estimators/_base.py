@@ -104,11 +104,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     ----------
     hidden
         Widths of the hidden layers from the data to the latent space; the decoder mirrors
-        them. With images, of the dense layers that follow the convolutions. Not used with
-        networks of your own.
+        them. For images: widths of the dense layers after the convolutions. Not used with your
+        own networks.
     filters
-        With images: the filters of each convolutional stage, which halves height and width.
-        None: as many as suit the size of the images, see `aloof.networks.default_filters`.
+        For images: the filters of each convolutional stage, which halves height and width.
+        None: a number that suits the image size; see `aloof.networks.default_filters`.
     latent_dim
         Size of the latent space.
     n_members
@@ -119,82 +119,83 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         ``"squared-error"`` (Gaussian, fixed variance), ``"gaussian"`` (a learned variance
         for each feature) or ``"bernoulli"`` (data in [0, 1]; set ``standardize=False``).
     max_epochs
-        Passes over the normal rows; None: 150, or fewer (at least 15) where that would be
-        more than 6,000 batches.
+        Passes over the normal rows. None: 150, or fewer (at least 15) if that would take more
+        than 6,000 batches.
     annealing_epochs
-        Passes over which the KL weight grows linearly from zero; None: 2 in 15.
+        Passes over which the KL weight grows linearly from zero. None: 2 in 15.
     batch_size
-        Most normal rows in a batch.
+        Maximum number of normal rows in a batch.
     learning_rate, lr_schedule
-        Of Adam. The schedule is ``"constant"``, ``"step"`` (x 0.1 every 50 epochs) or
-        ``"cosine"``, and begins after the warm-up.
+        Learning rate of Adam. The schedule is ``"constant"``, ``"step"`` (x 0.1 every 50
+        epochs) or ``"cosine"``, and begins after the warm-up.
     max_grad_norm
-        Each member's gradient is scaled down to this norm; None: never.
+        Scale each member's gradient down to this norm. None: never.
     trim
-        Share of each batch's rows, the worst-fitting ones, that the loss leaves out once
-        annealing is over. Set it to about the share of anomalies you expect to hide among
-        the rows that are not labelled as such; where there are none, it costs a little.
+        Share of the worst-fitting rows of each batch to leave out of the loss once annealing
+        is over. Set it to about the share of unlabelled anomalies you expect among the rows;
+        if there are none, it costs a little accuracy.
     aggregate_prior
-        Scores compare a row's latent code with those of so many normal training rows (at most a
-        quarter of them); 0: with the prior N(0, I), as in the paper. See
+        Number of normal training rows (at most a quarter of them) whose latent codes a row's
+        code is compared with. 0: compare with the prior N(0, I), as in the paper. See
         `aloof.scoring.aggregate_prior`.
     patience
-        Stop a member after so many epochs without a better loss on held-out rows, and keep
+        Stop a member after this many epochs without a better loss on held-out rows, and keep
         its best state. None: train for all epochs.
     validation_fraction
         Share of the rows to hold out when `patience` is set. Labelled anomalies are held out
-        only where there are at least 10.
+        only if there are at least 10.
     confirmed_weight
-        A row labelled as normal (0) is seen so many times as often as an unlabelled one, and
-        its code is among those that others are compared with. 1: labelled as normal or not,
-        it is the same. More is for rows that somebody looked at because they seemed odd.
+        How many times as often as an unlabelled row to show a row labelled as normal (0). Its
+        code is also among those that others are compared with. 1: labelled as normal or not,
+        all rows count the same. Use more for rows that were checked because they seemed odd.
     contamination
-        Share of the training rows not labelled as anomalies that `predict` calls anomalies.
-        It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
+        Share of the training rows not labelled as anomalies that `predict` flags. It only
+        sets the threshold after `fit`; see `set_threshold`.
     labels
-        Who wrote the labels given to `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly, 0
-        normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
+        Convention of the labels for `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly,
+        0 normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
         ``"deepod"``, ``"deepsad"``, or a mapping such as ``{"fraud": 1, "ok": 0}``; see
         `aloof.encode_labels`.
     standardize
-        Scale features to mean 0 and variance 1 of the rows not labelled as anomalies.
-        ``"rank"``: replace values by the normal quantiles of their ranks first, so that heavy
-        tails and units make no difference. None: rows of numbers are scaled, images are not.
+        Scale features to mean 0 and variance 1, measured on the rows not labelled as
+        anomalies. ``"rank"``: first replace values by the normal quantiles of their ranks, so
+        that heavy tails and units make no difference. None: scale rows of numbers, but not
+        images.
     encoder, decoder
-        Factories ``(shape, latent_dim) -> torch.nn.Module`` for networks of your own; see
+        Factories ``(shape, latent_dim) -> torch.nn.Module`` of your own networks; see
         `aloof.networks`.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
     precision
         ``"float32"``, or ``"bfloat16"`` to train in autocast.
     compile
-        Train through `torch.compile`; worth it for long fits on a GPU.
+        Train with `torch.compile`. Worth it for long fits on a GPU.
     checkpoint
-        File to keep the state of the fit in, every ten epochs. A killed fit that is started
-        again with the same data, parameters and (integer) seed continues from it, to the
-        same result. Removed when the fit is done.
+        File to save the state of the fit in, every ten epochs. If the fit is killed, call it
+        again with the same data, parameters and (integer) seed: it continues from the file,
+        to the same result. The file is removed when the fit is done.
     random_state
-        Seed. Member k draws from a stream of its own, derived from the seed and k.
+        Seed. Member k has its own random stream, derived from the seed and k.
     verbose
         Show a progress bar.
 
     Attributes
     ----------
     offset_
-        `predict` calls a row an anomaly if its score is below; may be changed. With a
-        false discovery rate, the score that an anomaly has to be below at least.
+        `predict` flags a row if its score is below; you may change it. With a false discovery
+        rate, no row above it is flagged.
     threshold_
         The rule behind it, a `Threshold` of `aloof.calibration`.
     calibration_scores_
-        Sorted anomaly scores of the rows given to `calibrate`; None before.
+        Sorted anomaly scores of the rows given to `calibrate`, or None.
     history_
-        Curves of the training by name, one value for each epoch and member,
+        Training curves by name, one value for each epoch and member,
         ``(epochs, n_members)``: ``loss`` (what was minimised), its parts ``normal`` and
         ``anomaly``, ``reconstruction`` and ``kl`` of the normal rows, and ``validation`` (the
         loss of held-out rows) with `patience`. ``learning_rate`` has one value for each epoch.
         See `plot_history`.
     n_iter_, best_epoch_
-        Epochs trained, and the epoch each member's state is from.
+        Number of epochs trained, and the epoch that each member's state comes from.
     training_scores_
         Anomaly scores of the training rows.
     member_seeds_
@@ -534,7 +535,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         else:
             rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
             if not bool(torch.isfinite(rows).all()):
-                raise ValueError("X holds values too large for float32; set standardize=True.")
+                raise ValueError("X holds values too large for float32. Set standardize=True.")
         self._scoring_dtype = check_architecture(
             self._architecture(),
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
@@ -656,7 +657,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         )
         if self.filters is not None and (own or checked.ndim != 4):
             raise ValueError(
-                "filters are those of aloof's own networks for images (n, channels, height, "
+                "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
             )
         if checked.ndim == 4 and (not own or are_bytes(checked)):
@@ -776,7 +777,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             n_held = max(1, round(self.validation_fraction * len(normal)))
             if len(normal) - n_held < 2:
                 raise ValueError(
-                    f"patience={self.patience} holds rows out, and {len(normal)} rows are too "
+                    f"patience={self.patience} holds rows out, but {len(normal)} rows are too "
                     "few for that. Set patience=None."
                 )
             normal, held_normal = _split(normal, n_held, rng)

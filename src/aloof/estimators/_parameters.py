@@ -195,7 +195,7 @@ def check_parameters(
     if parameters.get("checkpoint") is not None and not isinstance(seed, Integral):
         problems.append(
             f"The 'checkpoint' parameter of {owner} needs an int as random_state: a fit "
-            "without a seed cannot be continued."
+            "without a seed cannot continue."
         )
     if problems:
         raise ValueError(" ".join(problems))

@@ -74,7 +74,9 @@ def how_to_make(
     made, calibrated = training.get("made"), training.get("calibrated")
     ((rule, value),) = threshold.as_dict().items()
     if all(_is_command(call) for call in (made, calibrated, report) if call is not None):
-        lines = ["# The model is from an aloof that did not keep how it was made."]
+        lines = [
+            "# This model comes from an older aloof, which did not record how it was made."
+        ]
         if made is not None:
             lines = [_command("fit", made, "--out", "MODEL")]
         if "refit" in training:

@@ -256,8 +256,8 @@ class _StackRun:
         stacks = self.learner.stacks.values()
         if self.batches.n_rows == 1 and any(stack.mixes_rows for stack in stacks):
             raise ValueError(
-                "Batch normalisation needs at least two rows in a batch; raise batch_size "
-                f"(now {schedule.batch_size}) or bring more rows."
+                "Batch normalisation needs at least two rows in a batch. Raise batch_size "
+                f"(now {schedule.batch_size}) or add rows."
             )
         self.n_members = len(seeds)
         self.matrix, self.parameters = flatten(self.learner.stacks)
@@ -342,8 +342,8 @@ class _StackRun:
             bad = np.flatnonzero(~np.isfinite(total))
             raise DivergenceError(
                 f"The loss of {len(bad)} of {len(total)} members is not finite in epoch "
-                f"{epoch + 1}. Lower learning_rate (now {rate:g}){self._clipping()}, and look "
-                "for extreme values in the data."
+                f"{epoch + 1}. Lower learning_rate (now {rate:g}){self._clipping()}, and "
+                "check the data for extreme values."
             )
         self.learner.after_epoch(epoch)
         record = self.learner.summary(totals, self.batches.n_steps, n_extra, phase)

@@ -69,7 +69,8 @@ def _notes(model: TableModel, found: Survey) -> list[tuple[str, str]]:
     notes += [("This table", words) for words in found.warnings]
     if model.id is not None and model.id not in found.highest.table.column_names:
         words = (
-            f"there is no column {model.id!r}, which names the rows; they are counted instead."
+            f"the table has no column {model.id!r} to identify rows, so they are counted "
+            "instead."
         )
         notes.append(("This table", words))
     return notes
@@ -149,8 +150,8 @@ def _latent_plane(model: TableModel, found: Survey, top: int) -> dict[str, Any] 
         f"{count(n_drawn, 'row')}{f', drawn from {n_rows:,},' if n_drawn < n_rows else ''} as "
         "the first member of the ensemble sees them: its latent means, along the two "
         f"directions in which they vary most ({percent(shown_share)} of the variance). Rows "
-        "close together look alike to the model. Rings are the rows listed above, the first "
-        "with their numbers. "
+        "close together look alike to the model. Rings mark the rows listed above; the first "
+        "have their numbers. "
     )
     words += "Crosses are labelled anomalies. " if found.n(ANOMALY) else ""
     words += (

@@ -282,7 +282,7 @@ def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
     )
     if n_suspects := training.get("n_suspects"):
         typer.echo(
-            f"About {n_suspects:,} of the {model.things} without a label look like the labelled "
+            f"About {n_suspects:,} {model.things} without a label look like the labelled "
             f"anomalies. To see such {model.things}: aloof review {out} DATA"
         )
     typer.echo(

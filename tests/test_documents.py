@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
         "docs/tables.md",
         "docs/images.md",
         "docs/planning.md",
+        "docs/review.md",
         "docs/scikit-learn.md",
         "docs/text.md",
     ],

@@ -3,6 +3,7 @@
 ::
 
     AloofError
+    ├── AnswerError (ValueError)        answers of reviewers that cannot be read or kept
     ├── LabelError (ValueError)         labels that cannot be read, or of another convention
     ├── NetworkError (TypeError)        an encoder or decoder that breaks the protocol
     ├── DeviceError (ValueError)        a device that is not there
@@ -37,6 +38,7 @@ from typing import TypeVar
 __all__ = [
     "AloofError",
     "AloofWarning",
+    "AnswerError",
     "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
@@ -63,6 +65,10 @@ __all__ = [
 
 class AloofError(Exception):
     """Base of every error raised by aloof."""
+
+
+class AnswerError(AloofError, ValueError):
+    """Answers of reviewers that cannot be read or kept."""
 
 
 class LabelError(AloofError, ValueError):
@@ -122,8 +128,8 @@ class MissingExtraError(AloofError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs {package}, which is not installed. "
-            f"Install it with: pip install 'aloof[{extra}]'"
+            f"{purpose} needs {package}, which is not installed. Install it with: pip install "
+            f"'aloof[{extra}]'"
         )
 
 

@@ -83,7 +83,7 @@ def test_labels_are_learned_from(name, make, fitted, hidden):
 
 @pytest.mark.parametrize("name", sorted(OPTIONAL))
 def test_labels_are_worth_having(name, make, fitted, hidden):
-    with pytest.warns(LabelWarning, match="no labelled anomaly"):
+    with pytest.warns(LabelWarning, match="no labelled anomalies"):
         without = make(name).fit(hidden.X[hidden.y == 0])
     seeing, blind = (
         roc_auc_score(hidden.y_test, baseline.anomaly_score(hidden.X_test))

@@ -297,10 +297,10 @@ def test_images_that_are_none_are_refused(visible_images):
     on = visible_images
     for name in ("oc-svm", "classifier"):
         brief = {"max_epochs": 1, "device": "cpu"} if name == "classifier" else {}
-        with pytest.raises(ValueError, match=r"must be numbers in \[0, 1\], or bytes"):
+        with pytest.raises(ValueError, match=r"must be numbers in \[0, 1\] or bytes"):
             BASELINES[name](**brief).fit(on.X.astype(int), on.y)
         fitted = BASELINES[name](random_state=0, **brief).fit(on.X, on.y)
-        with pytest.raises(ValueError, match=r"in \[0, 1\], or bytes"):
+        with pytest.raises(ValueError, match=r"in \[0, 1\] or bytes"):
             fitted.anomaly_score(on.X.astype(float))
         with pytest.raises(ValueError, match="images of shape"):
             fitted.anomaly_score(on.X[:, :, :7])

@@ -301,7 +301,7 @@ def test_few_rows_and_few_anomalies(detector: type, n: int, n_anomaly: int) -> N
     X, y = rows(n=n, n_anomaly=n_anomaly)
     model = short(detector)
     if n_anomaly > n:
-        with pytest.warns(LabelWarning, match="inverted"):
+        with pytest.warns(LabelWarning, match="the opposite of what you want"):
             model.fit(X, y)
     else:
         model.fit(X, y)
@@ -366,7 +366,7 @@ def test_a_single_normal_row_is_not_enough() -> None:
     X, _ = rows(n=3, n_anomaly=1)
     with (
         pytest.raises(ValueError, match="at least 2 rows not labelled"),
-        pytest.warns(LabelWarning, match="inverted"),
+        pytest.warns(LabelWarning, match="the opposite of what you want"),
     ):
         short(DualPriorVAE).fit(X, [0, 1, 1, 1])
 

@@ -68,7 +68,7 @@ def known(what: str, names: Iterable[str]) -> Callable[[_N], _N]:
     --------
     >>> known("method", ["dp", "mml"])("dpp")
     Traceback (most recent call last):
-    ValueError: There is no method 'dpp'; did you mean 'dp'? Known are dp, mml.
+    ValueError: There is no method 'dpp'; did you mean 'dp'? Choose from dp, mml.
     """
     allowed = list(names)
 
@@ -134,7 +134,7 @@ def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
-        raise ExperimentError(f"The experiment {file} cannot be read: {reason}.") from error
+        raise ExperimentError(f"Cannot read the experiment {file}: {reason}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"The experiment {file} is not valid TOML: {error}.") from error
 

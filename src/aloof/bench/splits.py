@@ -187,7 +187,7 @@ def training_rows(
         0 and 1. Unlabelled rows have 0, hidden anomalies too: training takes them as normal.
     """
     if len(X) != split.n_rows:
-        raise ValueError(f"The split is of {split.n_rows} rows; X has {len(X)}.")
+        raise ValueError(f"The split is for {split.n_rows} rows, but X has {len(X)}.")
     labels = np.repeat(
         np.array([NORMAL, ANOMALY], np.int64),
         [len(split.train_unlabelled), len(split.train_anomaly)],
@@ -271,8 +271,8 @@ def _true_labels(y: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1 or not np.isin(labels, (NORMAL, ANOMALY)).all():
         raise LabelError(
-            "A split is made from the true labels, one of 0 (normal) and 1 (anomaly) for each "
-            "row; y holds something else."
+            "A split needs the true label of each row, 0 (normal) or 1 (anomaly); y holds "
+            "something else."
         )
     for label, kind in ((NORMAL, "normal rows"), (ANOMALY, "anomalies")):
         n = int((labels == label).sum())
@@ -311,7 +311,7 @@ def _counts(n_normal: int, n_anomalies: int, gamma_l: float, gamma_p: float) -> 
     if n_labelled > n_anomalies:
         raise ValueError(
             f"gamma_l = {gamma_l:g} asks for {n_labelled} labelled anomalies beside "
-            f"{n_normal} normal training rows, but the training rows have {n_anomalies} "
+            f"{n_normal} normal training rows, but the training rows have only {n_anomalies} "
             f"anomalies: gamma_l can be at most {_largest(n_normal, n_anomalies)}."
         )
     left = n_anomalies - n_labelled

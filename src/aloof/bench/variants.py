@@ -105,7 +105,7 @@ def _distinct(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     names = [variant.name for variant in variants]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"There are two variants called {name!r}.")
+            raise ValueError(f"Two variants are called {name!r}.")
     return variants or (Variant(name=""),)
 
 

@@ -109,7 +109,7 @@ def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
             return read_local(file, path)
         except OSError as error:
             raise DatasetError(
-                f"ALOOF_DATA is {str(folder)!r}, and {file.path} cannot be read there: "
+                f"ALOOF_DATA is {str(folder)!r}, but {file.path} cannot be read there: "
                 f"{error.strerror or error}. Put the file there ({origin})"
                 + (", or unset ALOOF_DATA to download it." if file.urls else ".")
             ) from error
@@ -118,17 +118,17 @@ def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
             return found
         _logger.warning("%s is not a known file of %s; downloading it", path, name)
     by_hand = (
-        f"{origin}. Save it as {file.path} in a folder of yours and set the environment "
-        "variable ALOOF_DATA to that folder."
+        f"{origin}. Save it as {file.path} in a folder of your choice, and set the "
+        "environment variable ALOOF_DATA to that folder."
     )
     if not file.urls:
         raise DatasetError(
-            f"{name} has no public home in the form that aloof reads. To make the file: "
+            f"{name} cannot be downloaded in the form that aloof reads. To make the file: "
             f"{by_hand}"
         )
     if failures := _download(file, path):
         raise DatasetError(
-            f"{name} could not be downloaded, and nothing was kept.\n"
+            f"Could not download {name}; nothing was kept.\n"
             + "".join(f"  {failure}\n" for failure in failures)
             + f"Try again later, or get the file by hand: {by_hand}"
         )

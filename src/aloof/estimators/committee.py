@@ -15,7 +15,7 @@ from torch import Tensor
 
 from aloof.calibration import Evidence, Threshold
 from aloof.estimators._base import Detector
-from aloof.estimators._fitting import Prepared
+from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._hidden import estimate_hidden
 from aloof.estimators._parameters import BOOLEAN, check_parameters, integer, one_of, or_none
@@ -27,7 +27,7 @@ from aloof.labels import NORMAL
 from aloof.persistence import SavedTensors, section_of
 from aloof.scoring import Explanation, feature_errors
 from aloof.shallow import Forest, Neighbours
-from aloof.training import Stream, derive
+from aloof.training import ProgressCallback, Stream, derive
 from aloof.vae import FitResult, Method
 
 __all__ = ["Committee"]
@@ -234,22 +234,55 @@ class Committee(DualPriorVAE):
             },
         )
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
+    def refit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        max_epochs: int | None = None,
+        on_epoch: ProgressCallback | None = None,
+    ) -> Self:
+        """Fit anew, with other rows or other labels: its views cannot go on from here.
+
+        Parameters
+        ----------
+        X, y, on_epoch
+            As in `aloof.DualPriorVAE.refit`.
+        max_epochs
+            Passes over the normal rows; None: as many as `fit` takes.
+
+        Returns
+        -------
+        The committee.
+        """
+        check_is_fitted(self)
+        known = self.max_epochs
+        title = f"{type(self).__name__} x {self.n_members}"
+        shows = self.verbose and on_epoch is None
+        try:
+            self.max_epochs = known if max_epochs is None else max_epochs
+            fit_together([self], [(X, y)], on_epoch=on_epoch, title=title if shows else None)
+        finally:
+            self.max_epochs = known
+        return self
+
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
         self._check()
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"{type(self).__name__} takes rows of numbers (n, n_features); got "
                 f"{X.ndim} dimensions. Use DualPriorVAE for images."  # type: ignore[union-attr]
             )
-        return super()._prepare(X, y)
+        return super()._prepare(X, y, again=again)
 
     def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
         """Return the views to train; the plain VAE is the warm-up of two of them."""
         self._others: dict[str, Detector] = {}
         if not task.problems[0].uses_anomalies:
             return [(self, task)]
-        y = np.ones(len(task.X), np.int64)
-        y[task.normal] = NORMAL
+        y = np.ones(len(task.X))
+        y[task.normal] = np.nan
+        y[task.confirmed] = NORMAL
         parts: list[tuple[Detector, Prepared]] = []
         for name, kind in _VIEWS.items():
             view = self._others[name] = self._view(kind, ranks=name == _RANKS)

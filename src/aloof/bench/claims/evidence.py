@@ -63,7 +63,7 @@ class Measure:
         """Read a word of a marker."""
         match = re.fullmatch(r"([A-Za-z][\w.@-]*)(%)?(?:/([\d.]+))?", word)
         if match is None:
-            raise ExperimentError(f"{word!r} is no word of a marker.")
+            raise ExperimentError(f"{word!r} is not a word that markers know.")
         name, percent, divisor = match.groups()
         return cls(name, (100.0 if percent else 1.0) / float(divisor or 1))
 

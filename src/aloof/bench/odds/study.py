@@ -252,7 +252,7 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
     if not splits:
         first = {place[0]: reason for place, reason in reasons.items()}
         raise ExperimentError(
-            "Nothing of this can be run. "
+            "None of this can run. "
             + " ".join(f"{name}: {reason}" for name, reason in first.items())
         )
     cases = tuple(

@@ -195,7 +195,7 @@ class TextStudy(Study[TextCase]):
         try:
             trained = train()
         except StaleCheckpointError:
-            words = "A killed run had other cases, data or settings; starting over."
+            words = "An interrupted run used other cases, data or settings; starting over."
             warnings.warn(words, AloofWarning, stacklevel=2)
             discard_checkpoints(checkpoint)
             trained = train()

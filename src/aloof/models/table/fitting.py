@@ -40,7 +40,7 @@ _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 _PROFILED = 200_000
 # With fewer labelled anomalies, a column that goes with them may do so by chance.
 _FEWEST_LABELS = 5
-_REFUSED = {"standardize": "the table is scaled already"}
+_REFUSED = {"standardize": "the table is already scaled"}
 
 
 # How to learn, unless told: from vectors of text alone, trees and neighbours were not tried.
@@ -143,8 +143,8 @@ def fit(
         )
     elif any(option is not None for option in (format, delimiter, encoding, sheet, header)):
         raise TableError(
-            "format, delimiter, encoding, sheet and header say how to read a file, and this is "
-            "none."
+            "format, delimiter, encoding, sheet and header describe a file, but this is not "
+            "one."
         )
     if not isinstance(frame, Source):
         frame = to_table(frame)
@@ -175,7 +175,9 @@ def fit(
     written = frame.written if isinstance(frame, Source) else None
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
-        raise TableError("An anomaly_value needs a label: the column that it is in.")
+        raise TableError(
+            "An anomaly value needs the column it is in: label='fraud' (--label fraud)."
+        )
     names = column_names(frame)
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
@@ -212,7 +214,7 @@ def fit(
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
-            "text='review', on the command line --text review."
+            "text='review' (--text review)."
         )
     remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:

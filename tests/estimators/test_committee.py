@@ -209,6 +209,7 @@ def test_a_folder_without_one_of_its_views_is_refused(
         ({"standardize": "rank"}, "standardize.*True or False, or None"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
 def test_what_it_cannot_do_is_named(parameters: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         quick(**parameters).fit(*table())

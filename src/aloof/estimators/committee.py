@@ -28,7 +28,7 @@ from aloof.persistence import SavedTensors, section_of
 from aloof.scoring import Explanation, feature_errors
 from aloof.shallow import Forest, Neighbours
 from aloof.training import ProgressCallback, Stream, derive
-from aloof.vae import FitResult, Method, VAEProblem
+from aloof.vae import FitResult, Method, TrainingConfig, VAEProblem
 
 __all__ = ["Committee"]
 
@@ -292,7 +292,7 @@ class Committee(DualPriorVAE):
         y[task.confirmed] = NORMAL
         parts: list[tuple[Detector, Prepared]] = []
         for name, kind in _VIEWS.items():
-            view = self._others[name] = self._view(kind, ranks=name == _RANKS)
+            view = self._others[name] = self._view(kind, config, ranks=name == _RANKS)
             prepared = view._prepare(task.X, y)
             if name == _PLAIN:
                 self._plain_task = prepared
@@ -303,11 +303,13 @@ class Committee(DualPriorVAE):
     def _warmup_epochs(self, problem: VAEProblem) -> int:
         return max(1, super()._warmup_epochs(problem))  # the plain VAE is what it leads to
 
-    def _view(self, kind: type[Detector], *, ranks: bool) -> Detector:
+    def _view(self, kind: type[Detector], config: TrainingConfig, *, ranks: bool) -> Detector:
         """Return a detector with the parameters of this one."""
         known = kind().get_params(deep=False)
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
+        if "warmup_epochs" in known:
+            own["warmup_epochs"] = config.warmup_epochs  # as here, so that it can be shared
         if ranks:
             own["standardize"] = "rank"
         view = kind(**{**shared, **own})

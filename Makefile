@@ -12,12 +12,12 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test check format bench clean
 
 help:
-	@echo "make demo    five labelled anomalies improve a detector on real data (pictures in demo/)"
-	@echo "make test    the whole test suite, a worker for each processor (or WORKERS=2)"
-	@echo "make check   ruff, mypy"
-	@echo "make format  rewrite the sources the way ruff wants them"
-	@echo "make bench   speed of stacked training and of scoring, as ratios"
-	@echo "make clean   remove the virtual environment and what the targets made"
+	@echo "make demo    see five labelled anomalies improve a detector on real data (pictures in demo/)"
+	@echo "make test    run the whole test suite, one worker per processor (or WORKERS=2)"
+	@echo "make check   run ruff and mypy"
+	@echo "make format  format the sources with ruff"
+	@echo "make bench   measure the speed of stacked training and of scoring, as ratios"
+	@echo "make clean   remove the virtual environment and everything these targets made"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

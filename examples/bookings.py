@@ -1,10 +1,11 @@
 """
-A German export to try the commands on, as an accounting program writes it.
+An export to try the commands on, as a German accounting program might write it.
 
-Semicolons between the values, Windows letters, 1.234,56 for numbers, 31/12/2026 for dates, the
-name of the company above the table and a total below it. In januar.csv a few bookings are known
-to be wrong ("ja"); februar.csv is the next month, saved by somebody else in another encoding.
-In maerz.csv the columns have moved, one is gone, and there is an account nobody had before.
+It has semicolons between values, Windows encoding, numbers such as 1.234,56, dates such as
+31/12/2026, the company's name above the table and a total below it. In januar.csv, a few
+bookings are known to be wrong ("ja"); februar.csv is the next month, saved by someone else in
+another encoding. In maerz.csv, the columns have moved, one is gone, and there is a
+new account.
 
 Run it with: python examples/bookings.py [FOLDER] [--rows 3000]
 """

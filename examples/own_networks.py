@@ -2,7 +2,7 @@
 Your own encoder and decoder
 ============================
 
-Any `torch.nn.Module` that keeps the protocol of `aloof.networks` works with every method.
+Any `torch.nn.Module` that follows the protocol of `aloof.networks` works with every method.
 Here are two networks with batch normalisation; the ensemble, scoring, saving and loading come
 for free.
 

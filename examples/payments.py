@@ -1,11 +1,11 @@
 """
 A table of payments to try the commands on.
 
-Numbers, categories, gaps, a time, and one payment in a hundred labelled as fraud. Two kinds of
-fraud are known and labelled in train.csv: *stolen* cards (large amounts at night) and *testing*
-of cards (many small payments). The payments to come, new.parquet, hold two kinds more that
-nobody has seen: *laundering* (a country far away, with a currency that does not go with it) and
-*broken* terminals (the fee does not go with the amount). There the label says the truth.
+It has numbers, categories, gaps and a time, and one payment in a hundred is labelled as fraud.
+Two kinds of fraud are known and labelled in train.csv: *stolen* cards (large amounts at night)
+and *testing* of cards (many small payments). The new payments in new.parquet hold two more
+kinds that nobody has seen: *laundering* (a faraway country, with another country's currency)
+and *broken* terminals (the fee does not match the amount). There, every fraud is labelled.
 
 Run it with: python examples/payments.py [FOLDER] [--rows 5000]
 """

@@ -3,9 +3,9 @@ The CUBO loss of a one-dimensional Gaussian
 ===========================================
 
 What does the chi upper bound ask of an anomaly? With the decoder held fixed, the loss
-exp(2 CUBO_2) depends on the posterior q(z|x) = N(mu, sigma^2) alone. Drawn here for a prior
-N(0, 1) and a constant reconstruction error is the median of the 8-sample Monte-Carlo
-estimate, which is what a training step sees. (The exact expectation is infinite for
+exp(2 CUBO_2) depends only on the posterior q(z|x) = N(mu, sigma^2). The picture shows the
+median of its 8-sample Monte-Carlo estimate, which is what a training step sees, for a prior
+N(0, 1) and a constant reconstruction error. (The exact expectation is infinite for
 sigma^2 <= 1/2: a narrow q hardly ever samples the tails that carry it.) The loss is lowest
 away from the prior and for small variances: minimising it pushes an anomaly's code out of
 the region where normal rows live.

@@ -5,9 +5,9 @@ Where not to sample: motion planning with negative examples
 A planner looks for a path on a roadmap of states. A conditional VAE that was trained on optimal
 paths proposes states near the optimal path of a world it has never seen, but some of them lie
 in walls. A few points on the boundaries of walls, as anomalies, teach it where not to sample:
-the plain VAE is on the left, DP-VAE on the right. Both draw again what their own anomaly score
-refuses; only DP-VAE has learned to refuse walls. What a planner makes of such states is in
-``docs/planning.md``.
+the plain VAE is on the left, DP-VAE on the right. Both redraw states that their own anomaly
+score rejects; only DP-VAE has learned to reject walls. ``docs/planning.md`` shows what a
+planner makes of such states.
 
 Run it with ``python examples/plot_planning.py``; it takes about a minute and writes
 ``planning.png``. The whole experiment is ``aloof bench planning``.

@@ -24,11 +24,13 @@ ROOT = Path(__file__).parents[1]
     "name",
     [
         "README.md",
+        "docs/benchmark-tables.md",
         "docs/networks.md",
         "docs/decisions.md",
         "docs/tables.md",
         "docs/images.md",
         "docs/planning.md",
+        "docs/review.md",
         "docs/scikit-learn.md",
         "docs/text.md",
     ],

@@ -45,7 +45,7 @@ def test_odd_values_warn_and_count_as_unlabelled() -> None:
 
 
 def test_a_majority_of_anomalies_warns() -> None:
-    with pytest.warns(LabelWarning, match="inverted"):
+    with pytest.warns(LabelWarning, match="the opposite of what you want"):
         read_labels([1, 1, 1, 0], 4)
 
 
@@ -83,7 +83,7 @@ def test_conventions(convention: object, given: list[object], expected: list[int
 @pytest.mark.parametrize(
     ("y", "convention", "message"),
     [
-        ([2], "pyod", "not in the convention"),
+        ([2], "pyod", "not part of the convention"),
         ([1], "deepsat", "Unknown label convention"),
         (["a"], {"a": 7}, "1, 0 or -1"),
     ],

@@ -83,7 +83,7 @@ def test_pipelines_and_several_figures_at_once() -> None:
     ("y", "words"),
     [
         (np.zeros(200), r"no rows labelled as anomalies.*cv=StratifiedKFold\(shuffle=True\)"),
-        (np.ones(200), "no rows labelled as normal rows"),
+        (np.ones(200), "no rows labelled as normal"),
         (1 - 2 * Y, "labels='sklearn-outlier'"),
         (np.where(Y == 1, "bad", "good"), "y holds strings"),
         (Y[:9], "X has 200 rows, y has 9"),
@@ -97,11 +97,11 @@ def test_labels_that_say_nothing_are_refused(
 
 
 def test_names_and_what_they_take() -> None:
-    with pytest.raises(ValueError, match=r"no scorer 'auroc'; there are roc_auc, "):
+    with pytest.raises(ValueError, match=r"no scorer 'auroc'. Choose from roc_auc, "):
         scorer("auroc")
-    with pytest.raises(ValueError, match="'f1' has no k"):
+    with pytest.raises(ValueError, match="'f1' takes no k"):
         scorer("f1", k=3)
-    with pytest.raises(TypeError, match=r"aloof\.metrics is for outlier detectors"):
+    with pytest.raises(TypeError, match=r"aloof\.metrics only scores outlier detectors"):
         scorer("roc_auc")(StandardScaler(), X, Y)
     made = scorer("recall_at_k", labels="pyod", k=5)
     assert repr(made) == "scorer('recall_at_k', labels='pyod', k=5)"

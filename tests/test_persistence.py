@@ -164,12 +164,12 @@ FORGED_TENSORS: dict[str, tuple[Any, str]] = {
     ),
     "weights that are not numbers": (
         lambda t: turn(t, WEIGHT, lambda v: v * torch.nan),
-        "do not give the scores",
+        "do not reproduce the scores",
     ),
     "a scale of 0": (lambda t: turn(t, "scaling.scale", lambda v: 0 * v), "not above 0"),
-    "rows that are not there": (
+    "rows that do not exist": (
         lambda t: turn(t, "training_normal", lambda v: v + 100),
-        "rows that are not there",
+        "rows that do not exist",
     ),
     "unsorted": (lambda t: turn(t, "calibration_scores", lambda v: v.flip(0)), "not sorted"),
     "short curves": (
@@ -224,8 +224,8 @@ def truncate(folder: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[Any, str]] = {
-    "tampered tensors": (flip_a_byte, "not the file that was saved"),
-    "half a file": (truncate, "not the file that was saved"),
+    "tampered tensors": (flip_a_byte, "not the file saved"),
+    "half a file": (truncate, "not the file saved"),
     "no tensors": (lambda f: (f / "model.safetensors").unlink(), "incomplete"),
     "no manifest": (lambda f: (f / "manifest.json").unlink(), "not an aloof model"),
     "half a manifest": (
@@ -236,7 +236,7 @@ DAMAGES: dict[str, tuple[Any, str]] = {
     "tampered manifest": (lambda f: edit_manifest(f, method="mml"), "was changed after"),
     "older schema": (
         lambda f: edit_manifest(f, schema_version=1),
-        "older aloof .* Fit it again",
+        "older aloof .* Fit the model again",
     ),
     "newer schema": (lambda f: edit_manifest(f, schema_version=99), "newer aloof"),
     "no schema": (lambda f: edit_manifest(f, schema_version="x"), "schema_version"),
@@ -373,7 +373,7 @@ def test_parameters_of_every_number_type_are_saved(tmp_path: Path) -> None:
 
 def test_unwritable_place(model: DualPriorVAE, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="cannot be written"):
+    with pytest.raises(ModelError, match="is not a folder to write to"):
         model.save(tmp_path / "file" / "model")
 
 

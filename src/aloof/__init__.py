@@ -1,13 +1,13 @@
 """Semi-supervised anomaly detection with variational autoencoders.
 
-Lots of (mostly) normal data, a handful of labelled anomalies that do not cover what may go
-wrong: `DualPriorVAE` and `MaxMinVAE` learn from both.
+For plenty of (mostly) normal data and a handful of labelled anomalies that do not cover
+everything that can go wrong. `DualPriorVAE` and `MaxMinVAE` learn from both.
 
 >>> from aloof import DualPriorVAE
 >>> detector = DualPriorVAE(random_state=0)
 
-Tables of any columns, from a frame or a file: ``aloof.fit(frame, label="fraud")``. Folders of
-images: ``aloof.fit(normal="good", anomaly="bad")``.
+For tables with any kind of columns, from a frame or a file: ``aloof.fit(frame,
+label="fraud")``. For folders of images: ``aloof.fit(normal="good", anomaly="bad")``.
 """
 
 import importlib
@@ -64,9 +64,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "labels", "metrics"),
-    *("models", "networks", "objectives", "planning", "report", "scoring", "text"),
-    *("training", "vae"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "feedback", "labels"),
+    *("metrics", "models", "networks", "objectives", "planning", "report", "review"),
+    *("scoring", "text", "training", "vae"),
 )
 
 

@@ -3,6 +3,7 @@
 ::
 
     AloofError
+    ├── AnswerError (ValueError)        answers of reviewers that cannot be read or kept
     ├── LabelError (ValueError)         labels that cannot be read, or of another convention
     ├── NetworkError (TypeError)        an encoder or decoder that breaks the protocol
     ├── DeviceError (ValueError)        a device that is not there
@@ -28,12 +29,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import TypeVar
 
 __all__ = [
     "AloofError",
     "AloofWarning",
+    "AnswerError",
     "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
@@ -54,11 +59,16 @@ __all__ = [
     "TableWarning",
     "TextError",
     "once_of_each",
+    "warn_caller",
 ]
 
 
 class AloofError(Exception):
     """Base of every error raised by aloof."""
+
+
+class AnswerError(AloofError, ValueError):
+    """Answers of reviewers that cannot be read or kept."""
 
 
 class LabelError(AloofError, ValueError):
@@ -118,8 +128,8 @@ class MissingExtraError(AloofError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs {package}, which is not installed. "
-            f"Install it with: pip install 'aloof[{extra}]'"
+            f"{purpose} needs {package}, which is not installed. Install it with: pip install "
+            f"'aloof[{extra}]'"
         )
 
 
@@ -174,3 +184,15 @@ def once_of_each(say: Callable[[_W], None]) -> Callable[[_W], None]:
             say(warning)
 
     return say_once
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, and point to the line outside of this package that led here."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == __package__

@@ -61,20 +61,20 @@ def meanings(convention: Labels) -> dict[Any, int]:
     if isinstance(convention, str) and convention in _CONVENTIONS:
         return dict(_CONVENTIONS[convention])
     raise LabelError(
-        f"Unknown label convention {convention!r}; known are "
+        f"Unknown label convention {convention!r}. Choose from "
         f"{', '.join(map(repr, _CONVENTIONS))}, or pass a mapping."
     )
 
 
 def encode_labels(y: ArrayLike, convention: Labels) -> NDArray[np.int64]:
-    """Convert labels of another convention; anything unexpected is an error.
+    """Convert labels from another convention; unexpected values are an error.
 
     Parameters
     ----------
     y
         Labels. Missing values (NaN, None, pandas' NA) are unlabelled.
     convention
-        Who wrote them, or a mapping from their values to 1, 0 and -1.
+        The convention they follow, or a mapping from their values to 1, 0 and -1.
 
         ================== ======= ====== ==========
         convention         anomaly normal unlabelled
@@ -102,7 +102,7 @@ def encode_labels(y: ArrayLike, convention: Labels) -> NDArray[np.int64]:
     unknown = {value for value in values if value is not None and value not in mapping}
     if unknown:
         raise LabelError(
-            f"Labels {_listed(unknown)} are not in the convention, which knows "
+            f"Labels {_listed(unknown)} are not part of the convention, which has "
             f"{_listed(set(mapping))}."
         )
     return np.array(
@@ -162,10 +162,10 @@ def read_labels(
     values = set(np.unique(numeric[known]).tolist())
     if values == {-1, 1}:
         raise LabelError(
-            "y holds -1 and 1 only, which is the convention of Deep SAD and of "
-            "scikit-learn's outlier detectors (-1 anomaly, 1 normal). If that is meant, "
-            "say so: labels='sklearn-outlier'. If -1 means unlabelled here, write 0 or NaN for "
-            f"those rows. {_HINT}"
+            "y holds only -1 and 1, the convention of Deep SAD and of scikit-learn's outlier "
+            "detectors (-1 anomaly, 1 normal). If you mean that, set "
+            "labels='sklearn-outlier'. If -1 means unlabelled, use 0 or NaN for those rows. "
+            f"{_HINT}"
         )
     unknown = {value for value in values if value not in (ANOMALY, NORMAL, UNLABELLED)}
     if unknown:
@@ -179,13 +179,13 @@ def read_labels(
     n_anomalies = int((labels == ANOMALY).sum()) if training else 0
     if n_anomalies == n_rows > 0:
         raise LabelError(
-            "Every row is labelled as an anomaly; fitting needs normal or unlabelled rows "
-            f"to learn from. {_HINT}"
+            "Every row is labelled as an anomaly, but fitting needs normal or unlabelled "
+            f"rows to learn from. {_HINT}"
         )
     if 2 * n_anomalies > n_rows:
         warnings.warn(
-            f"{n_anomalies} of {n_rows} rows are labelled as anomalies (1). If 1 means "
-            f"normal in your data, the detector will be inverted. {_HINT}",
+            f"{n_anomalies} of {n_rows} rows are labelled as anomalies (1). If 1 means normal "
+            f"in your data, the detector will learn the opposite of what you want. {_HINT}",
             LabelWarning,
             stacklevel=4,
         )
@@ -216,9 +216,9 @@ def normal_rows(
     if len(normal) < 2:
         more = "" if better is None else f", better {better:,},"
         raise error(
-            f"There must be at least 2 {things} not labelled as anomalies{more} to learn what "
-            f"is normal; got {count(len(normal), things.removesuffix('s'))}. Add normal or "
-            f"unlabelled {things}."
+            f"Learning what is normal takes at least 2 {things} not labelled as "
+            f"anomalies{more}; got {count(len(normal), things.removesuffix('s'))}. Add normal "
+            f"or unlabelled {things}."
         )
     return normal
 

@@ -49,12 +49,12 @@ def check_both(
     """
     anomaly, normal = labels == ANOMALY, labels == NORMAL
     if not anomaly.any() or not normal.any():
-        missing = f"normal {things}" if anomaly.any() else "anomalies"
+        missing = f"{things} labelled as {'normal' if anomaly.any() else 'anomalies'}"
         raise LabelError(
-            f"There are no {things} labelled as {missing}, and an evaluation needs both: of "
-            f"{len(labels):,} {things} {int(anomaly.sum()):,} are labelled as anomalies, "
-            f"{int(normal.sum()):,} as normal. Those without a label do not count; label those "
-            "known to be normal with 0, anomalies with 1."
+            f"There are no {missing}, but an evaluation needs both kinds: of {len(labels):,} "
+            f"{things}, {int(anomaly.sum()):,} are labelled as anomalies and "
+            f"{int(normal.sum()):,} as normal. Unlabelled ones do not count. Label known "
+            f"anomalies with 1 and known normal {things} with 0."
             + (" If this is a fold, use cv=StratifiedKFold(shuffle=True)." if in_folds else "")
         )
 
@@ -209,9 +209,9 @@ def scorer(name: str, *, labels: Labels | None = None, k: int | None = None) -> 
     """
     known = {**_OF_SCORES, **_OF_DECISIONS}
     if name not in known:
-        raise ValueError(f"There is no scorer {name!r}; there are {', '.join(known)}.")
+        raise ValueError(f"There is no scorer {name!r}. Choose from {', '.join(known)}.")
     if k is not None and not name.endswith("_at_k"):
-        raise ValueError(f"The scorer {name!r} has no k.")
+        raise ValueError(f"The scorer {name!r} takes no k.")
     return Scorer(name, labels, k)
 
 
@@ -227,7 +227,7 @@ def _anomaly_score(estimator: Any, X: Any) -> NDArray[np.float64]:
         return -np.asarray(estimator.score_samples(X), np.float64)
     raise TypeError(
         f"{type(estimator).__name__} has neither anomaly_score nor score_samples; "
-        "aloof.metrics is for outlier detectors."
+        "aloof.metrics only scores outlier detectors."
     )
 
 

@@ -65,16 +65,17 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
     target = Path(os.path.realpath(path))
     if not _may_replace(target):
         raise ModelError(
-            f"{target} exists and holds more than an aloof model, so it is left alone. "
-            "Save to a new folder."
+            f"{target} exists and holds more than an aloof model, so it was left alone. Save "
+            "to a new folder."
         )
     if target.exists() and os.listdir(target) and not force:
         raise ModelError(
-            f"{path} exists. Choose another name, or replace it with force=True (--force)."
+            f"{path} already exists. Choose another name, or replace it with force=True "
+            "(--force)."
         )
     parent = next(parent for parent in target.parents if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise ModelError(f"{path} cannot be written: {parent} is no folder to write to.")
+        raise ModelError(f"Cannot write {path}: {parent} is not a folder to write to.")
 
 
 def write_model(
@@ -105,7 +106,7 @@ def write_model(
         try:
             text = json.dumps(content, indent=2, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"The model cannot be written as JSON: {error}.") from error
+            raise ModelError(f"Cannot write the model as JSON: {error}.") from error
         (aside / _MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
@@ -120,8 +121,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             break
     else:
         raise ModelError(
-            f"{folder / _TENSORS} is not the file that was saved with this manifest: it was "
-            "changed or copied in part. Save or copy the model again."
+            f"{folder / _TENSORS} is not the file saved with this manifest: it was changed, "
+            "or only partly copied. Save or copy the model again."
         )
     try:
         return manifest, parse_tensors(content)
@@ -219,7 +220,7 @@ class SavedTensors:
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
             raise self._wrong(
                 name,
-                f"is {tensor.dtype} of shape {tuple(tensor.shape)} and should be {dtype} of "
+                f"is {tensor.dtype} of shape {tuple(tensor.shape)}, but should be {dtype} of "
                 f"shape ({wanted})",
             )
         if bool(tensor.isnan().any()) or not (infinite or bool(tensor.isfinite().all())):
@@ -255,8 +256,8 @@ def check_tensors(
     if wrong:
         raise ModelError(
             f"The networks do not fit the weights in {folder}: {wrong[0]} is missing, left "
-            f"over or of another shape (and {len(wrong) - 1} more). Pass the factories that "
-            "the model was fitted with."
+            f"over or of another shape (and {len(wrong) - 1} more). Pass the factories the "
+            "model was fitted with."
         )
 
 
@@ -276,8 +277,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelError(
-            f"{folder} is not an aloof model: it has no {_MANIFEST}. Name the folder that a "
-            "model was saved to."
+            f"{folder} is not an aloof model: it has no {_MANIFEST}. Name the folder you "
+            "saved a model in."
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error
@@ -299,7 +300,7 @@ def _check_manifest(manifest: Mapping[str, Any], folder: Path) -> None:
     if version < SCHEMA_VERSION:
         raise ModelError(
             f"{folder} was written by an older aloof (schema {version}; this one reads "
-            f"{SCHEMA_VERSION}), before parameters had their present names. Fit it again."
+            f"{SCHEMA_VERSION}), when parameters had other names. Fit the model again."
         )
     try:
         digest = _manifest_digest(manifest)

@@ -14,12 +14,12 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     Examples
     --------
     >>> did_you_mean("DPP", ["dp", "mml"])
-    "; did you mean 'dp'? Known are dp, mml."
+    "; did you mean 'dp'? Choose from dp, mml."
     """
     names = list(known)
     near = _nearest(name, names)
     hint = "." if near is None else f"; did you mean {near!r}?"
-    return f"{hint} Known are {', '.join(name or repr(name) for name in names)}."
+    return f"{hint} Choose from {', '.join(name or repr(name) for name in names)}."
 
 
 def closest(name: object, known: Iterable[str], *, typed: bool = True) -> str:

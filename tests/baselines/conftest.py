@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from aloof.baselines import BASELINES, Baseline, Fitted
+from aloof.baselines.weights import find_weights
+from aloof.exceptions import ModelError
 from aloof.problem import Problem
 
 
@@ -132,19 +134,35 @@ SHORT = {
     "dsebm": {"max_epochs": 15},
     "inclusive-nrf": {"max_epochs": 20, "learning_rate": 5e-3},
     "devnet": {"max_epochs": 20},
+    "prenet": {"max_epochs": 20},
     "ss-dgm": {"max_epochs": 20, "learning_rate": 3e-3},
+    "tabpfn-v1": {"n_configurations": 2, "device": "cpu"},
 }
+PACKAGES = {"ecod": ["pyod"], "xgbod": ["pyod", "xgboost"], "lightgbm": ["lightgbm"]}
 
 
 @pytest.fixture(scope="session")
-def make():
+def published():
+    """Skip a test where the weights of TabPFN v1 are not at hand."""
+
+    def weights() -> str:
+        try:
+            return str(find_weights(None, "", "tabpfn", ("*.cpkt", "tabpfn-0.1.tar.gz"), ""))
+        except ModelError:
+            pytest.skip("the weights of TabPFN v1 are not here")
+
+    return weights
+
+
+@pytest.fixture(scope="session")
+def make(published):
     """Build a baseline by name, with a short training."""
 
     def build(name: str, random_state: int | None = 0) -> Baseline:
-        if name in ("ecod", "xgbod"):
-            pytest.importorskip("pyod")
-        if name == "xgbod":
-            pytest.importorskip("xgboost")
+        for package in PACKAGES.get(name, []):
+            pytest.importorskip(package)
+        if name == "tabpfn-v1":
+            published()
         return BASELINES[name](random_state=random_state, **SHORT.get(name, {}))
 
     return build

@@ -14,14 +14,25 @@ from sklearn.metrics import roc_auc_score
 from aloof.baselines import BASELINES
 from aloof.exceptions import LabelWarning
 
-# `test_deep.py` has what holds for those that are for images alone.
-NAMES = [name for name, factory in BASELINES.items() if not factory().images_only]
+# `test_deep.py` has what holds for those that are for images alone, `test_in_context.py` what
+# there is to say of those that are others' packages with others' weights.
+NAMES = [
+    name
+    for name, factory in BASELINES.items()
+    if not factory().images_only and name not in ("tabicl", "tabpfn")
+]
 REQUIRED = {
     "classifier",
     "devnet",
+    "extra-trees",
     "gradient-boosting",
+    "knn-contrast",
+    "lightgbm",
+    "prenet",
     "random-forest",
+    "random-forest-balanced",
     "ss-dgm",
+    "tabpfn-v1",
     "xgbod",
 }
 OPTIONAL = {
@@ -34,7 +45,16 @@ OPTIONAL = {
 LABELLED = sorted(REQUIRED | OPTIONAL)
 UNSUPERVISED = sorted(set(NAMES) - REQUIRED - OPTIONAL)
 # These draw from large tables only, or not at all.
-SEEDLESS = {"ecod", "gradient-boosting", "kde", "knn", "oc-svm", "ssad"}
+SEEDLESS = {
+    "ecod",
+    "gradient-boosting",
+    "kde",
+    "knn",
+    "knn-contrast",
+    "lightgbm",
+    "oc-svm",
+    "ssad",
+}
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - REQUIRED))
@@ -63,7 +83,7 @@ def test_labels_are_learned_from(name, make, fitted, hidden):
 
 @pytest.mark.parametrize("name", sorted(OPTIONAL))
 def test_labels_are_worth_having(name, make, fitted, hidden):
-    with pytest.warns(LabelWarning, match="no labelled anomaly"):
+    with pytest.warns(LabelWarning, match="no labelled anomalies"):
         without = make(name).fit(hidden.X[hidden.y == 0])
     seeing, blind = (
         roc_auc_score(hidden.y_test, baseline.anomaly_score(hidden.X_test))
@@ -74,7 +94,7 @@ def test_labels_are_worth_having(name, make, fitted, hidden):
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_uses_labels_says_the_truth(name):
-    assert BASELINES[name]().uses_labels == (name in LABELLED)
+    assert BASELINES[name]().uses_labels == (name in {*LABELLED, "tabicl", "tabpfn"})
 
 
 @pytest.mark.parametrize("name", UNSUPERVISED)
@@ -189,7 +209,12 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("kde", {"bandwidths": (1.0, "x"), "max_search_rows": 4}),
         ("iforest", {"n_trees": "x", "n_rows_per_tree": 0}),
         ("knn", {"n_neighbors": "x"}),
-        ("random-forest", {"n_trees": 1.5}),
+        ("knn-contrast", {"n_neighbors": 0, "n_anomalies": "x"}),
+        ("random-forest", {"n_trees": 1.5, "balanced": 1}),
+        ("extra-trees", {"n_trees": 0, "balanced": "x"}),
+        ("lightgbm", {"n_trees": 0, "learning_rate": -1.0, "balanced": None}),
+        ("tabpfn-v1", {"weights": 3, "n_configurations": 0, "max_rows": 1}),
+        ("tabicl", {"weights": 3, "max_rows": 1}),
         ("autoencoder", {"bias": "x", "milestones": (5, 5)}),
         ("deep-sad", {"milestones": (0,), "pretrain_milestones": 5}),
         ("adgan", {"penalty": -1.0, "n_starts": 0, "search_steps": -1, "code_rate": "x"}),

@@ -192,8 +192,8 @@ def test_a_task_has_every_pair_of_image_and_transformation(few_images):
 
 
 def test_what_cannot_be_turned_is_refused(visible):
-    with pytest.raises(ValueError, match=r"rows of numbers\. Take a method for tables instead"):
+    with pytest.raises(ValueError, match=r"rows of numbers\. Use a method for tables instead"):
         BASELINES["dadgt"](device="cpu").fit(visible.X, visible.y)
     for shape in ((4, 1, 8, 6), (4, 1, 3, 3)):
-        with pytest.raises(ValueError, match=f"these are of {shape[2]} x {shape[3]}. Crop or"):
+        with pytest.raises(ValueError, match=f"these are {shape[2]} x {shape[3]}. Crop or"):
             BASELINES["dadgt"](device="cpu").fit(np.zeros(shape, np.float32))

@@ -26,9 +26,10 @@ LEARNERS = [
     "devnet",
     "dsebm",
     "inclusive-nrf",
+    "prenet",
     "ss-dgm",
 ]
-REQUIRED = ["classifier", "devnet", "ss-dgm"]
+REQUIRED = ["classifier", "devnet", "prenet", "ss-dgm"]
 FOR_IMAGES = ["dadgt"]
 PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2}
 
@@ -268,6 +269,7 @@ def test_fit_takes_images(visible_images):
         ("inclusive-nrf", {"confinement": 0.2}),
         ("inclusive-nrf", {"n_steps": 3}),
         ("inclusive-nrf", {"step_size": 0.2}),
+        ("prenet", {"weight_decay": 0.1}),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused_in_every_phase(
@@ -295,10 +297,10 @@ def test_images_that_are_none_are_refused(visible_images):
     on = visible_images
     for name in ("oc-svm", "classifier"):
         brief = {"max_epochs": 1, "device": "cpu"} if name == "classifier" else {}
-        with pytest.raises(ValueError, match=r"must be numbers in \[0, 1\], or bytes"):
+        with pytest.raises(ValueError, match=r"must be numbers in \[0, 1\] or bytes"):
             BASELINES[name](**brief).fit(on.X.astype(int), on.y)
         fitted = BASELINES[name](random_state=0, **brief).fit(on.X, on.y)
-        with pytest.raises(ValueError, match=r"in \[0, 1\], or bytes"):
+        with pytest.raises(ValueError, match=r"in \[0, 1\] or bytes"):
             fitted.anomaly_score(on.X.astype(float))
         with pytest.raises(ValueError, match="images of shape"):
             fitted.anomaly_score(on.X[:, :, :7])

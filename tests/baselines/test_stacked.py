@@ -71,7 +71,7 @@ def test_what_cannot_be_one_stack_is_refused(visible):
     with pytest.raises(ValueError, match="2 baselines and 1 pairs"):
         fit_many([made("autoencoder", 0), made("autoencoder", 1)], [pair])
     for other in (made("autoencoder", 0, max_epochs=9), made("deep-sad", 0)):
-        with pytest.raises(ValueError, match="equal but for their random_state"):
+        with pytest.raises(ValueError, match="differ only in their random_state"):
             fit_many([made("autoencoder", 0), other], [pair, pair])
     for shallow in (BASELINES["knn"](), UNFAIR["ssad-unfair"]()):
         assert not trains_networks(shallow)

@@ -277,7 +277,7 @@ def test_what_the_records_say_is_put_in(folder: Path) -> None:
     ("marker", "message"),
     [
         ("method=dp", "begins with a folder or a file"),
-        ("images-mnist method=dp auroc%%", "'auroc%%' is no word of a marker"),
+        ("images-mnist method=dp auroc%%", "'auroc%%' is not a word that markers know"),
         ("images-{set} method=dp", "names a field that the marker does not"),
         ("images-mnist method=dp row=method", "a marker for a table, and none follows"),
         ("nowhere.json auroc", "nowhere.json cannot be read"),

@@ -115,10 +115,10 @@ def test_numbers_replace_those_of_a_setting_and_are_recorded() -> None:
         ({"numbers": {"warmup_epochs": 61}}, r"warmup_epochs must be at most max_epochs, 60"),
         (
             {"numbers": {"milestones": [50], "lr_schedule": "cosine"}},
-            r"numbers.milestones are those of lr_schedule 'step'; got 'cosine'",
+            r"numbers.milestones only apply to lr_schedule 'step'; got 'cosine'",
         ),
-        ({"methods": ["cae"], "numbers": {"gamma": 2}}, "numbers are those of our methods"),
-        ({"methods": ["vae", "dp"], "variants": ["same-unfreeze"]}, "'vae' has none"),
+        ({"methods": ["cae"], "numbers": {"gamma": 2}}, "numbers only apply to our methods"),
+        ({"methods": ["vae", "dp"], "variants": ["same-unfreeze"]}, "'vae' does not"),
         (
             {
                 "methods": ["dp"],

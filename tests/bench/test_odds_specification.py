@@ -14,15 +14,14 @@ from aloof.bench.methods import peers
 from aloof.bench.odds import OddsSpecification
 from aloof.bench.odds.paper import paper_figures
 from aloof.bench.odds.settings import (
-    MLP,
     PAPER,
-    Network,
     build,
     build_peer,
     has_setting,
     parameters,
     peer_parameters,
 )
+from aloof.bench.variants import MLP, Network
 from aloof.exceptions import AloofError, ExperimentError
 from aloof.networks.dense import Dense
 
@@ -38,6 +37,7 @@ def test_there_are_files() -> None:
     assert {path.stem for path in FILES} == {
         "odds-main",
         "odds-complete",
+        "odds-committee",
         "odds-ablation",
         "odds-ensemble",
         "odds-pollution",
@@ -87,7 +87,7 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         ({"variants": [{}]}, "variants.0.name is missing"),
         ({"variants": ["a"]}, "variants must be a mapping; got 'a'"),
         ({"title": 3}, "title must be text; got 3"),
-        ({"variants": [{"name": "a"}, {"name": "a"}]}, "two variants called 'a'"),
+        ({"variants": [{"name": "a"}, {"name": "a"}]}, "Two variants are called 'a'"),
         (
             {"methods": "dp", "variants": [{"name": "a", "parameters": {"alhpa": 1}}]},
             "'dp' has no parameter 'alhpa'; did you mean 'alpha'",

@@ -366,8 +366,8 @@ def write(folder: Path, *records: dict[str, Any], end: str = "\n") -> Path:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"dataset": "mnist"}, "holds 1 records of another experiment than"),
-        ({"revision": 99}, "holds 1 records of a newer version of aloof"),
+        ({"dataset": "mnist"}, "holds 1 record of another experiment than"),
+        ({"revision": 99}, "holds 1 record from a newer version of aloof"),
         ({"sampler": "VAE"}, None),
     ],
 )
@@ -404,7 +404,7 @@ def test_half_a_record_is_left_out_with_a_warning(experiments: Make, tmp_path: P
     files = experiments(images_cifar10=CIFAR)
     half = json.dumps(image_record(normal=4))[:40]
     write(tmp_path / "images-cifar10", image_record(), end="\n" + half)
-    with pytest.warns(AloofWarning, match="stops in the middle"):
+    with pytest.warns(AloofWarning, match="is cut off"):
         results = read_results(tmp_path, files)
     assert len(results.of("images", DP.sources[0].wants[0])) == 1
 
@@ -430,14 +430,14 @@ def test_errors_and_other_configurations_fill_nothing(
         (3, True),
     ]
     (note,) = results.notes
-    assert "holds 1 records of another configuration" in note
+    assert "holds 1 record with another configuration" in note
 
 
 def test_the_folders_that_are_not_there(experiments: Make, tmp_path: Path) -> None:
     experiments(images_cifar10=CIFAR)
     found = look(tmp_path / "nothing", tmp_path / "experiments")
     assert {filling.state for filling in found.fillings} == {"missing"}
-    with pytest.raises(ExperimentError, match="There is no experiment in"):
+    with pytest.raises(ExperimentError, match="There are no experiments in"):
         look(tmp_path, tmp_path / "nothing")
     with pytest.raises(ExperimentError, match="no table 'image'; did you mean 'images'"):
         look(tmp_path, tmp_path / "experiments", tables=["image"])

@@ -168,7 +168,7 @@ def test_claims_of_the_paper_meet_the_records(
         (want,) = cell.sources[0].wants
         results.add("images", want, (number,), Entry(record, outdated=False))
     first, second = re.findall(
-        r"Our records ([^(]*?),", " ".join(made(results, *cells).split())
+        r"Our records ([^(]*?);", " ".join(made(results, *cells).split())
     )
     assert first.startswith(words[0])
     assert second.startswith(words[1])

@@ -54,7 +54,7 @@ def test_a_torn_line_is_left_out_and_then_cut_off(tmp_path: Path) -> None:
     append(path, CASE)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:20])
-    with pytest.warns(AloofWarning, match=r"last line of .*records.jsonl stops in the middle"):
+    with pytest.warns(AloofWarning, match=r"last line of .*records.jsonl is cut off"):
         assert len(read_records(path)) == 1
     append(path, OTHER)
     assert [record["method"] for record in read_records(path)] == ["dp", "knn"]
@@ -76,10 +76,10 @@ def test_a_file_of_something_else_is_an_error(tmp_path: Path) -> None:
         read_records(path)
     for text in ("results\n", "3\n"):
         path.write_text(text)
-        with pytest.raises(ExperimentError, match=r"Line 1 of .* not a record of aloof"):
+        with pytest.raises(ExperimentError, match=r"Line 1 of .* not an aloof record"):
             read_records(path)
     path.write_bytes(b"\x80\n")
-    with pytest.raises(ExperimentError, match="is not a file of records"):
+    with pytest.raises(ExperimentError, match="does not hold records"):
         read_records(path)
 
 

@@ -18,9 +18,9 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.baselines import DeepSAD, IsolationForest
-from aloof.bench import read_split, run_study, runner, specify, workers, write_tables
+from aloof.bench import read_split, run_study, runner, specify, trials, workers, write_tables
 from aloof.bench.deadline import Deadline
-from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds, systems
+from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds
 from aloof.bench.odds import study as odds
 from aloof.bench.provenance import device_of
 from aloof.bench.records import read_records as read
@@ -38,7 +38,7 @@ real_data = pytest.mark.skipif(
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the jobs that are run in this process."""
     sizes: list[int] = []
-    original = systems.measure
+    original = trials.measure
 
     def counted(trials: Any, tell: Any) -> Any:
         sizes.append(len(trials))
@@ -147,7 +147,7 @@ def test_an_interrupted_run_goes_on_to_the_same_table(
 ) -> None:
     what = study(methods=["vae", "dp", "good", "poor"])
     whole = table(what, _without_times(run_study(what, tmp_path / "a")), tmp_path)
-    original, calls = systems.measure, []
+    original, calls = trials.measure, []
 
     def stopping(trials: Any, tell: Any) -> Any:
         if len(calls) == stop_at:
@@ -199,14 +199,14 @@ def test_a_failing_system_is_a_record_and_is_tried_again(
 def test_one_bad_seed_does_not_spoil_its_stack(
     study: Callable[..., OddsStudy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = systems.fit_many
+    original = trials.fit_many
 
     def failing(detectors: Any, data: Any, **keywords: Any) -> None:
         if any(detector.random_state == 1 for detector in detectors):
             raise RuntimeError("seed 1 diverged")
         original(detectors, data, **keywords)
 
-    monkeypatch.setattr(systems, "fit_many", failing)
+    monkeypatch.setattr(trials, "fit_many", failing)
     what = study(methods=["dp"], seeds=3)
     records = run_study(what, tmp_path)
     assert [record["status"] for record in records] == ["ok", "error", "ok"]
@@ -222,7 +222,7 @@ def test_too_few_anomalies_leave_a_cell_empty_and_say_why(
     few = [record for record in records if record["dataset"] == "few"]
     assert {record["status"] for record in few} == {"infeasible"}
     assert few[0]["message"].startswith("infeasible: gamma_l = 0.1 asks for 7 labelled")
-    assert "have 2 anomalies" in few[0]["message"]
+    assert "have only 2 anomalies" in few[0]["message"]
     assert sum(measured) == 4
     text = table(what, records, tmp_path)
     assert "| vae (ours, short) |  | " in text
@@ -234,7 +234,7 @@ def test_too_few_anomalies_leave_a_cell_empty_and_say_why(
     what.draw(records, tmp_path)
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
-    with pytest.raises(ExperimentError, match=r"Nothing of this can be run\. few: gamma_l"):
+    with pytest.raises(ExperimentError, match=r"None of this can run\. few: gamma_l"):
         study(datasets=["few"], gamma_l=0.1)
 
 
@@ -243,7 +243,8 @@ def test_warnings_of_a_method_are_kept_with_its_record(
 ) -> None:
     records = run_study(study(methods=["dp"], gamma_l=0.0, seeds=1), tmp_path)
     assert (
-        "LabelWarning: DualPriorVAE was given no labelled anomaly" in records[0]["warnings"][0]
+        "LabelWarning: DualPriorVAE was given no labelled anomalies"
+        in records[0]["warnings"][0]
     )
 
 
@@ -323,7 +324,7 @@ def test_deep_peers_train_where_networks_train(
     assert [group.here for group in what.groups(what.cases, there)] == [True, False]
     here = Where(torch.device("cpu"), tmp_path, 2)
     assert [group.here for group in what.groups(what.cases, here)] == [False, False]
-    (outcome,) = systems.measure([what.trial(deep, device="cpu")], lambda *_: None)
+    (outcome,) = trials.measure([what.trial(deep, device="cpu")], lambda *_: None)
     assert outcome["device"] == "cpu"
     assert device_of(SimpleNamespace(device_="meta")) == "meta"
     assert device_of(IsolationForest()) == "cpu"
@@ -331,7 +332,7 @@ def test_deep_peers_train_where_networks_train(
 
 def test_a_folder_that_cannot_be_used(study: Callable[..., OddsStudy], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ExperimentError, match="cannot be used for results"):
+    with pytest.raises(ExperimentError, match="for results"):
         run_study(study(), tmp_path / "file" / "out")
     (tmp_path / "splits.json").write_text("{}x")
     with pytest.raises(ExperimentError, match="not a file of splits"):
@@ -341,7 +342,7 @@ def test_a_folder_that_cannot_be_used(study: Callable[..., OddsStudy], tmp_path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"revision": 99}, "1 records of a newer version of aloof .revision 99 of vae"),
+        ({"revision": 99}, "1 record from a newer version of aloof .revision 99 of vae"),
         ({"shape": "round"}, "it has shape, which this version does not know"),
         ({"seed": ...}, "it lacks seed"),
     ],

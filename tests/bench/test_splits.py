@@ -149,7 +149,7 @@ def largest(message: str) -> float:
 def test_too_large_a_gamma_l_says_what_there_is(n_anomalies: int) -> None:
     y = labels(5732, n_anomalies)
     n_train = n_anomalies - round(0.4 * n_anomalies)
-    with pytest.raises(ValueError, match=f"have {n_train} anomalies") as caught:
+    with pytest.raises(ValueError, match=f"have only {n_train} anomalies") as caught:
         make_split(y, seed=0, gamma_l=0.1)
     assert "asks for 382 labelled anomalies beside 3439 normal" in str(caught.value)
     gamma_l = largest(str(caught.value))
@@ -196,10 +196,10 @@ def test_arguments_that_make_no_sense(arguments, message) -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1, -1, 0, 1], "true labels"),
-        ([[0, 1], [0, 1]], "true labels"),
-        ([0.0, np.nan, 1.0], "true labels"),
-        (["0", "1", "0", "1"], "true labels"),
+        ([0, 1, -1, 0, 1], "true label"),
+        ([[0, 1], [0, 1]], "true label"),
+        ([0.0, np.nan, 1.0], "true label"),
+        (["0", "1", "0", "1"], "true label"),
         ([0, 0, 0, 1], "y has 1 anomalies; a split needs at least 2"),
         ([1, 1, 1], "y has 0 normal rows"),
     ],
@@ -228,7 +228,7 @@ def test_training_knows_the_labelled_anomalies_and_no_others() -> None:
     assert set(split.hidden) <= set(rows[y_train == 0])
     assert y_train.dtype == np.int64
     read_labels(y_train, len(X_train))  # the estimators take them without a warning
-    with pytest.raises(ValueError, match="split is of 1100 rows; X has 1099"):
+    with pytest.raises(ValueError, match="split is for 1100 rows, but X has 1099"):
         training_rows(split, X[1:])
 
 

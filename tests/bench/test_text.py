@@ -362,7 +362,7 @@ def test_records_from_before_there_were_settings_are_ours(
         ({"beta_kl": float("nan")}, "beta_kl must be"),
         ({"word_dropout": 1.0}, "word_dropout must be a share"),
         ({"summary": "first"}, "summary must be 'mean' or 'last'"),
-        ({"setting": "paper", "features": "embeddings"}, "features cannot be embeddings"),
+        ({"setting": "paper", "features": "embeddings"}, "has no embeddings"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:

@@ -138,7 +138,7 @@ def test_false_discovery_rate_is_decided_over_the_rows_together() -> None:
     [
         ({"share": 0.01}, 99, "98 calibration rows are too few for 1 % .* at least 99 rows"),
         ({"budget": "5/10000"}, 1999, "1,998 calibration rows .* at least 1,999 rows"),
-        ({"fdr": 0.05}, 199, "only where 10% .* 199 rows where one row in 10 .*1,999 where"),
+        ({"fdr": 0.05}, 199, "only if 10% .* 199 rows if one row in 10 .*1,999 if"),
     ],
     ids=str,
 )

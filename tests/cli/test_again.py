@@ -182,6 +182,6 @@ def test_a_model_that_does_not_know_how_it_was_made(table: None) -> None:
     training = {name: value for name, value in model.training.items() if name != "made"}
     replace(model, training=training).save("old")
     assert isinstance(aloof.load("old"), TableModel)
-    assert "did not keep how it was made" in run("info", "old")
+    assert "did not record how it was made" in run("info", "old")
     Path("new.csv").write_text("a\n1\n2\n3\n")
     run("report", "old", "new.csv", "--out", "r.html")

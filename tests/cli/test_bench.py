@@ -121,10 +121,10 @@ def test_options_win_over_the_file(experiment: Path, tmp_path: Path) -> None:
         (["--methods", ""], "--methods is empty"),
         (["--gamma-p", "2"], "gamma_p must be a share"),
         (["--seeds", "0"], "seeds must be at least 1"),
-        (["--datasets", "tiny", "--gamma-l", "0.5"], "have 18 anomalies"),
+        (["--datasets", "tiny", "--gamma-l", "0.5"], "have only 18 anomalies"),
         (["--datasets", "tiny", "--device", "tpu"], "device must be"),
         (["--datasets", "tiny", "--setting", "paper"], "no hyper-parameters for 'tiny'"),
-        (["--experiment", "none.toml"], "none.toml cannot be read"),
+        (["--experiment", "none.toml"], "Cannot read the experiment none.toml"),
         (["--datasets", "cardio"], "odds/cardio.mat cannot be read"),
     ],
 )
@@ -188,12 +188,12 @@ def test_interrupted_in_the_middle(
     monkeypatch.setattr("aloof.cli.bench.command.run_study", interrupted)
     result = bench("odds", "--experiment", experiment, "--out", tmp_path / "out")
     assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
+    assert "run the same command again" in result.stderr
 
 
 def test_help_teaches() -> None:
     text = " ".join(bench("odds", "--help").output.split())
-    for word in ("gamma-l", "records.jsonl", "odds-main.toml", "mml-dp", "Try first"):
+    for word in ("gamma-l", "records.jsonl", "odds-main.toml", "mml-dp", "first try"):
         assert word in text
 
 

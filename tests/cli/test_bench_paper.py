@@ -94,7 +94,7 @@ def test_the_queue_fills_the_paper_and_then_says_so(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 0, result.output
     assert "--experiment experiments/odds-tiny.toml" in result.stdout
-    assert "6 cases were run. See aloof bench status" in result.stdout
+    assert "Ran 6 cases. To see what is missing: aloof bench status" in result.stdout
     assert set(states().values()) == {"filled"}
     folder = paper / "results" / "odds-tiny"
     assert {path.name for path in folder.iterdir()} >= {"table.md", "table.csv", "plot.png"}
@@ -103,7 +103,7 @@ def test_the_queue_fills_the_paper_and_then_says_so(paper: Path) -> None:
     assert (found["filled"], found["missing"], found["work"]) == (3, 0, [])
     again = bench("next", "--minutes", 10, "--device", "cpu")
     assert again.exit_code == 2
-    assert again.stderr == ("aloof: There is nothing left to run: see aloof bench status.\n")
+    assert again.stderr == ("aloof: Nothing is left to run. See aloof bench status.\n")
 
 
 def test_the_commands_of_the_status_fill_the_cells_they_name(paper: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_dry_run_runs_nothing(paper: Path) -> None:
 
 def test_only_some_kinds_or_tables(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--only", "images", "--device", "cpu")
-    assert "There is nothing left to run" in result.stderr
+    assert "Nothing is left to run" in result.stderr
     result = bench("next", "--minutes", 10, "--only", "imagse", "--device", "cpu")
     assert "no kind of study 'imagse'; did you mean 'images'" in result.stderr
     result = bench("next", "--minutes", 10, "--table", "image", "--device", "cpu")
@@ -143,7 +143,7 @@ def test_a_limit_shorter_than_one_case(paper: Path) -> None:
     result = bench("next", "--minutes", 0.1, "--device", "cpu")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("aloof: Nothing fits in 0.1 minutes: the shortest is ")
+    assert line.startswith("aloof: Nothing fits into 0.1 minutes. The shortest job is ")
     assert line.endswith("about 0.4 minutes for one case (guessed).")
     assert not (paper / "results").exists()
     result = bench("next", "--minutes", 0, "--device", "cpu")
@@ -155,7 +155,7 @@ def test_a_gpu_that_is_not_there(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cuda")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert "this machine has no such device" in line
+    assert "This machine has no device" in line
     assert not (paper / "results").exists()
     found = json.loads(bench("status", "--device", "cuda", "--json").stdout)
     assert found["device"] == "gpu"  # estimates need none
@@ -189,7 +189,7 @@ def test_a_system_that_fails_is_tried_once(
     monkeypatch.setattr("aloof.baselines.BASELINES", {"peer": broken})
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 1
-    assert "2 failed, the first one: ValueError: The 'n_members'" in result.stderr
+    assert "2 failed. The first error: ValueError: The 'n_members'" in result.stderr
     assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
 
 
@@ -203,15 +203,15 @@ def test_an_experiment_that_cannot_run_stops_no_other(paper: Path) -> None:
     (paper / "results" / "odds-zero").write_text("in the way")
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 1
-    assert "odds-zero was not run: ExperimentError: " in result.stderr
-    assert "4 cases were run. 2 were begun or planned and are left." in result.stdout
+    assert "odds-zero did not run: ExperimentError: " in result.stderr
+    assert "Ran 4 cases, 2 of the planned ones left." in result.stdout
     assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"revision": 99}, "holds 1 records of a newer version of aloof. Update aloof."),
+        ({"revision": 99}, "holds 1 record from a newer version of aloof. Update aloof."),
         ({"seed": ...}, "is not a record of this experiment: it lacks seed."),
     ],
 )
@@ -244,20 +244,20 @@ def test_half_a_record_is_said_and_made_again(paper: Path) -> None:
     path.write_bytes(whole[:-200])
     result = bench("next", "--minutes", 10, "--device", "cpu")
     assert result.exit_code == 0, result.output
-    assert "stops in the middle" in result.stderr
-    assert "1 cases were run" in result.stdout
+    assert "is cut off" in result.stderr
+    assert "Ran 1 case." in result.stdout
     assert len(path.read_bytes().splitlines()) == 6
     assert set(states().values()) == {"filled"}
 
 
 def test_folders_that_are_not_there(paper: Path) -> None:
-    assert "There is no folder results: every cell is missing." in bench("status").stdout
+    assert "There is no folder results, so every cell is missing." in bench("status").stdout
     result = bench("page")
     assert result.exit_code == 2
-    assert "results holds no record of the paper's tables" in result.stderr
+    assert "results holds no records of the paper's tables" in result.stderr
     result = bench("status", "--experiments", "nowhere")
     assert result.exit_code == 2
-    assert "There is no experiment in nowhere." in result.stderr
+    assert "There are no experiments in nowhere." in result.stderr
 
 
 def test_the_page_is_made_from_records(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,8 +308,8 @@ def test_it_runs_where_little_is_installed(paper: Path) -> None:
     code = LITTLE.replace("ENTRY", repr(DATASETS["tiny"])).replace("CELL", repr(CELLS[0]))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "2 cases were run." in done.stdout
-    assert "Pictures were not drawn: Drawing pictures needs matplotlib" in done.stderr
+    assert "Ran 2 cases." in done.stdout
+    assert "Could not draw the pictures: Drawing pictures needs matplotlib" in done.stderr
     assert (paper / "results" / "odds-tiny" / "table.md").is_file()
 
 

@@ -227,7 +227,7 @@ def test_networks_of_a_stack_are_those_trained_alone() -> None:
         (["--worlds", "0"], "n_worlds must be at least 1"),
         (["--seeds", "0"], "seeds must be at least 1"),
         (["--setting", "papper"], "no setting 'papper'; did you mean 'paper'"),
-        (["--experiment", "none.toml"], "none.toml cannot be read"),
+        (["--experiment", "none.toml"], "Cannot read the experiment none.toml"),
         (["--device", "tpu"], "device must be"),
     ],
 )
@@ -252,7 +252,7 @@ def test_mistakes_are_one_line(
         ({"lr_schedule": "linear"}, "lr_schedule must be"),
         ({"size": 4}, "size must be at least 8"),
         ({"n_walls": 9}, "n_walls must be 1 to 2"),
-        ({"warmup_epochs": 6}, "warmup_epochs must be less than max_epochs, 6"),
+        ({"warmup_epochs": 6}, "warmup_epochs must be less than max_epochs, which is 6"),
     ],
 )
 def test_numbers_that_cannot_be(options: dict[str, Any], words: str) -> None:

@@ -87,7 +87,7 @@ def test_from_start_to_end_and_again(here: Path) -> None:
     [
         (("--features", "letters"), "no kind of features 'letters'"),
         (("--methods", "dpp"), "There is no method 'dpp'"),
-        (("--reviews", "none.csv"), "none.csv cannot be read as reviews"),
+        (("--reviews", "none.csv"), "Cannot read reviews from none.csv"),
     ],
 )
 def test_what_cannot_be_run_is_told(here: Path, arguments: tuple[str, ...], words: str) -> None:

@@ -169,10 +169,10 @@ def test_what_was_said_is_in_the_command_that_makes_it_again(
         (["--decimal", ";"], "must be one of '.', ','"),
         (["--decimal", "Betrag=,", "--decimal", "."], "--decimal must be COLUMN=DECIMAL"),
         (["--date-format", "%d"], "--date-format must be COLUMN=FORMAT"),
-        (["--date-format", "Datum=%Q"], "is no way to write times"),
+        (["--date-format", "Datum=%Q"], "is not a date format"),
         (["--date-format", "Datum=%Y"], "cannot be read as times written as '%Y'"),
         (["--kind", "Region=number"], "in line 2"),
-        (["--sheet", "1"], "A sheet says nothing about csv files"),
+        (["--sheet", "1"], "A sheet does not apply to csv files"),
         (["--decimal", "Betrug=,"], "no column 'Betrug' (did you mean 'Betrag'?)"),
     ],
 )

@@ -89,7 +89,7 @@ def test_an_archive_scores_as_its_folder_does(here: Path) -> None:
     assert (here / "folder.csv").read_bytes() == (here / "archive.csv").read_bytes()
     found = json.loads(done.stdout)
     assert found["n_images"] == 22
-    assert {"file": "../evil.png", "reason": "has a name that leads out of the archive"} in (
+    assert {"file": "../evil.png", "reason": "has a name that leads outside the archive"} in (
         found["skipped"]
     )
     assert not (here.parent / "evil.png").exists()
@@ -147,7 +147,7 @@ def test_labels_come_from_a_table(here: Path) -> None:
     (here / "labels.csv").write_text("\n".join(["picture,state", *lines]))
     refused(
         aloof("fit", "parts", "--labels", "labels.csv", *SHORT, "--out", "m"),
-        "Labels in column 'state' cannot be read",
+        "Cannot read the labels in column 'state'",
     )
     done = aloof(
         "fit",
@@ -169,7 +169,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
     common = ("--out", "m", *SHORT)
     refused(aloof("fit", "parts", "--labels", "three.csv", *common), "a, b", "--label COLUMN")
     refused(aloof("fit", "parts", "--labels", "other.csv", *common), "--id COLUMN")
-    refused(aloof("fit", "--labels", "other.csv", *common), "need the folder")
+    refused(aloof("fit", "--labels", "other.csv", *common), "Name the folder")
 
 
 @pytest.mark.parametrize(
@@ -177,16 +177,16 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
     [
         (["parts", "--kind", "a=number"], "--kind cannot be used with images"),
         (["parts", "--drop", "a"], "--drop cannot be used with images"),
-        (["parts", "--id", "a"], "--id cannot be used with images without --labels"),
+        (["parts", "--id", "a"], "--id needs --labels FILE"),
         (["parts", "--max-rows", "10"], "--max-rows cannot be used with images"),
         (["table.csv", "--size", "8"], "--size cannot be used with a table"),
         (["table.csv", "--normal", "parts"], "--normal cannot be used with a table"),
-        (["--normal", "empty"], "There is no image in empty"),
+        (["--normal", "empty"], "empty holds no images"),
         (["--normal", "one"], "got 1 image."),
         (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),
         (["--anomaly", "parts/bad"], "There are no images"),
-        (["parts", "--normal", "fine"], "no image in a folder 'fine'"),
-        ([], "nothing to learn from"),
+        (["parts", "--normal", "fine"], "no images in a folder 'fine'"),
+        ([], "Nothing to learn from"),
     ],
 )
 def test_bad_usage_is_one_line(here: Path, arguments: list[str], words: str) -> None:
@@ -213,7 +213,10 @@ def test_a_folder_of_tables_is_still_a_table(here: Path) -> None:
     [
         (["score", "model", "new", "--out", "s.csv", "--keep", "a"], "--keep cannot be used"),
         (["score", "model", "new", "--out", "s.csv", "--resume"], "--resume cannot be used"),
-        (["report", "model", "new", "--out", "r.html", "--label", "a"], "--label cannot be"),
+        (
+            ["report", "model", "new", "--out", "r.html", "--label", "a"],
+            "--label needs --labels FILE",
+        ),
         (["score", "model", "new", "--out", "s.csv", "--reasons", "3"], "--reasons cannot be"),
         (["evaluate", "model", "new"], "Say which images are anomalies"),
         (["evaluate", "model", "new", "--anomaly", "bad"], "no images labelled as normal"),
@@ -243,7 +246,10 @@ def test_labels_are_compared_with(here: Path) -> None:
     assert "6 labelled anomalies, 16 labelled normal" in page
     assert f"ROC curve is {100 * found['auroc']:.1f}".rstrip("0").rstrip(".") in page
     assert "aloof report MODEL new --labels labels.csv --delimiter" in page
-    refused(aloof("evaluate", "model", "new", *folders, *table), "Give labels, or the folders")
+    refused(
+        aloof("evaluate", "model", "new", *folders, *table),
+        "Give either labels, or the folders",
+    )
 
 
 def test_calibration_with_new_images(here: Path) -> None:

@@ -183,4 +183,4 @@ def test_a_detector_takes_part(home: Path, tmp_path: Path, monkeypatch: Any) -> 
     assert "30 rows" in run("info", "model").stdout
     done = run("evaluate", "model", "table.csv", "--labels", "y.npy")
     assert done.exit_code == 2
-    assert "not the model of a table" in done.stderr
+    assert "not for tables" in done.stderr

@@ -72,7 +72,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(folder: Path, tmp_path: Path) 
     before = sorted(tmp_path.iterdir())
     for words, reason in (
         ((folder, data), "is not an aloof model"),
-        ((tmp_path / "array", data), "not the model of a table"),
+        ((tmp_path / "array", data), "not for tables"),
         ((model, tmp_path / "empty.csv"), "is empty"),
         ((model, tmp_path / "header.csv"), "no rows"),
         ((model, tmp_path / "other.csv"), "no column 'site'"),

@@ -149,7 +149,7 @@ def test_a_run_killed_with_force_continues_to_the_same_bytes(
     assert not out.exists()
     again = aloof(*score, out)
     assert again.exit_code == 2
-    assert "not finished" in again.stderr
+    assert "unfinished" in again.stderr
     done = aloof(*score, out, "--resume", "--json")
     assert done.exit_code == 0, done.output
     assert 3 * PART <= json.loads(done.stdout)["n_resumed"] < N
@@ -189,7 +189,7 @@ def test_interrupted_by_the_user(
         patch.setattr(module.Parts, "add", add_or_stop)
         stopped = aloof(*score)
     assert stopped.exit_code == 130
-    assert "--resume continues" in stopped.stderr
+    assert "--resume to continue" in stopped.stderr
     assert json.loads(aloof(*score, "--resume", "--json").stdout)["n_resumed"] == PART
 
 
@@ -213,11 +213,11 @@ def corrupt(path: Path) -> None:
         (("model", "bare.csv", "--out", "o.csv"), "no line of column names"),
         (("model", "short.csv", "--out", "o.csv"), "no column 'age'"),
         (("model", "corrupt.parquet", "--out", "o.csv"), "row group 4 of 6"),
-        (("model", "new.csv", "--out", "there.csv"), "there.csv exists"),
-        (("model", "new.csv", "--out", "o.xyz"), "ending of 'o.xyz'"),
+        (("model", "new.csv", "--out", "there.csv"), "there.csv already exists"),
+        (("model", "new.csv", "--out", "o.xyz"), "'o.xyz': unknown ending"),
         (("model", "new.csv", "--out", "no/o.csv"), "no folder no"),
         (("model", "new.csv", "--out", "-", "--json"), "cannot both go"),
-        (("model", "new.csv", "--out", "-", "--resume"), "cannot be continued"),
+        (("model", "new.csv", "--out", "-", "--resume"), "cannot continue"),
         (("model", "new.csv", "--out", "o.csv", "--keep", "citty"), "did you mean 'city'"),
     ],
 )

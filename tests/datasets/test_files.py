@@ -65,7 +65,7 @@ def test_a_download_that_breaks_off_leaves_nothing(register, server, content, fo
     server.files["/tiny.mat"] = content[:100]
     server.promised = len(content) - 100
     register(f"{server.url}/tiny.mat")
-    with pytest.raises(DatasetError, match=r"could not be downloaded(.|\n)*100 bytes"):
+    with pytest.raises(DatasetError, match=r"Could not download(.|\n)*100 bytes"):
         fetch("tiny")
     assert files_under(folders) == []
 
@@ -104,7 +104,7 @@ def test_a_damaged_file_in_the_cache_is_not_used_offline(
     register(f"{server.url}/tiny.mat")
     fetch("tiny").write_bytes(content[:50])
     register(f"{closed_port}/tiny.mat")
-    with pytest.raises(DatasetError, match="could not be downloaded"):
+    with pytest.raises(DatasetError, match="Could not download"):
         load_dataset("tiny")
 
 

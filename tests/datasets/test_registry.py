@@ -56,13 +56,13 @@ def test_a_wrong_name_gets_the_nearest(wrong: str, nearest: str) -> None:
 
 def test_a_set_of_another_kind_is_not_found() -> None:
     assert find_dataset("mnist").name == "mnist"
-    with pytest.raises(DatasetError, match=r"no data set 'mnist'\. Known are arrhythmia"):
+    with pytest.raises(DatasetError, match=r"no data set 'mnist'\. Choose from arrhythmia"):
         find_dataset("mnist", PublicTable)
 
 
 def test_a_name_near_to_nothing_gets_the_list() -> None:
     with pytest.raises(
-        DatasetError, match=r"'xyzzy'\. Known are arrhythmia, cardio, "
+        DatasetError, match=r"'xyzzy'\. Choose from arrhythmia, cardio, "
     ) as caught:
         find_dataset("xyzzy")
     assert "did you mean" not in str(caught.value)

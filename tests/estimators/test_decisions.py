@@ -199,7 +199,7 @@ def test_too_few_calibration_rows_are_warned_about(model: DualPriorVAE) -> None:
     with pytest.warns(CalibrationWarning, match="50 calibration rows .* at least 99") as seen:
         model.calibrate(X)
     assert seen[0].filename == __file__
-    with pytest.warns(CalibrationWarning, match="199 rows where one row") as seen:
+    with pytest.warns(CalibrationWarning, match="199 rows if one row") as seen:
         model.set_threshold(fdr=0.05)
     assert seen[0].filename == __file__
     with pytest.warns(CalibrationWarning, match="at least 9,999"):

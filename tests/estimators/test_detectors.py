@@ -90,7 +90,7 @@ def test_members_are_those_of_the_seeds_and_the_score_is_their_mean() -> None:
     )
     assert len(set(model.member_seeds_)) == 3
     prepared = torch.from_numpy(model.scaling_.transform(X).astype(np.float32))
-    problem = model._problem(y.astype(np.int64), 7)
+    (problem,) = model._problems(y.astype(np.int64), None, 7)
     alone = []
     for seed in model.member_seeds_:
         one = replace(problem, seeds=[seed])
@@ -301,7 +301,7 @@ def test_few_rows_and_few_anomalies(detector: type, n: int, n_anomaly: int) -> N
     X, y = rows(n=n, n_anomaly=n_anomaly)
     model = short(detector)
     if n_anomaly > n:
-        with pytest.warns(LabelWarning, match="inverted"):
+        with pytest.warns(LabelWarning, match="the opposite of what you want"):
             model.fit(X, y)
     else:
         model.fit(X, y)
@@ -366,7 +366,7 @@ def test_a_single_normal_row_is_not_enough() -> None:
     X, _ = rows(n=3, n_anomaly=1)
     with (
         pytest.raises(ValueError, match="at least 2 rows not labelled"),
-        pytest.warns(LabelWarning, match="inverted"),
+        pytest.warns(LabelWarning, match="the opposite of what you want"),
     ):
         short(DualPriorVAE).fit(X, [0, 1, 1, 1])
 
@@ -426,7 +426,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     n_detectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from aloof import fit_many
-    from aloof.estimators import _base, stacked
+    from aloof.estimators import _fitting
 
     X, y = rows()
     models = [short(DualPriorVAE, random_state=k).fit(X, y) for k in range(n_detectors)]
@@ -435,8 +435,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_base, "train", interrupted)
-    monkeypatch.setattr(stacked, "train", interrupted)
+    monkeypatch.setattr(_fitting, "train", interrupted)
     for other in (100 * X + 5, X[:, :3]):
         fit = partial(models[0].fit, other, y)
         if n_detectors > 1:

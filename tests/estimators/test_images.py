@@ -133,15 +133,15 @@ def test_prototypes_of_tables_are_in_the_units_of_the_data() -> None:
 @pytest.mark.parametrize(
     ("rows", "settings", "words"),
     [
-        (X.astype(float), {}, r"numbers in \[0, 1\], or bytes .* Divide by 255"),
-        (X / 255 - 0.5, {}, "these go from -0.5"),
+        (X.astype(float), {}, r"numbers in \[0, 1\] or bytes .* Divide by 255"),
+        (X / 255 - 0.5, {}, "these range from -0.5"),
         (X, {"standardize": True}, "does not standardise images"),
         (X / 255, {"standardize": True}, "does not standardise images"),
         (X[:, 0], {}, r"X\[:, np.newaxis\]"),
         (X, {"likelihood": "bernoulli"}, "need likelihood='squared-error'"),
-        (X, {"filters": (4, 4, 4, 4)}, "at least 16 pixels a side"),
+        (X, {"filters": (4, 4, 4, 4)}, "at least 16 pixels per side"),
         (X, {"filters": 4}, "must be a tuple of ints"),
-        (X[:, :, 0, 0], {}, "filters are those of aloof's own networks for images"),
+        (X[:, :, 0, 0], {}, "filters only apply to aloof's own networks for images"),
     ],
 )
 def test_what_images_may_not_be_is_said(rows: NDArray, settings: dict, words: str) -> None:

@@ -92,7 +92,7 @@ def test_the_networks_of_the_paper_are_saved_and_loaded(tmp_path: Path) -> None:
     again = DualPriorVAE.load(tmp_path / "model", **own)
     assert np.array_equal(again.score_samples(X), scores)
     other = {name: partial(make, slope=0.1) for name, make in own.items()}
-    with pytest.raises(ModelError, match="do not give the scores"):
+    with pytest.raises(ModelError, match="do not reproduce the scores"):
         DualPriorVAE.load(tmp_path / "model", **other)
 
 

@@ -145,7 +145,7 @@ def test_labels_that_were_not_declared_are_refused() -> None:
             DualPriorVAE(**SHORT).fit(X, y)
         with pytest.raises(ValueError, match="All the 2 fits failed"):
             cross_val_score(DualPriorVAE(**SHORT), X, y, cv=FOLDS)
-    with pytest.raises(LabelError, match="not in the convention"):
+    with pytest.raises(LabelError, match="not part of the convention"):
         DualPriorVAE(labels="sklearn-outlier", **SHORT).fit(X, Y)
     with pytest.raises(ValueError, match=r"'labels' parameter .* got 'sklearn'"):
         DualPriorVAE(labels="sklearn", **SHORT).fit(X, Y)
@@ -265,7 +265,7 @@ def test_series_are_labels_by_position() -> None:
         same = DualPriorVAE(**SHORT).fit(X, pd.Series(Y, index=index))
         np.testing.assert_array_equal(same.score_samples(X), plain)
     frame, turned = pd.DataFrame(X), pd.Series(Y)[::-1]
-    with pytest.warns(LabelWarning, match=r"give y.loc\[X.index\]"):
+    with pytest.warns(LabelWarning, match=r"pass y.loc\[X.index\]"):
         DualPriorVAE(**SHORT).fit(frame, turned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

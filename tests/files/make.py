@@ -201,7 +201,9 @@ def locales() -> None:
         "A German export: semicolons, Windows, decimal comma, dd/mm/yyyy",
         {
             "Betrag": numbers(signed(1), de, said="decimal comma"),
-            "Menge": numbers(integers(2, 1000, 9000), lambda v: de(v, 0), said="since column"),
+            "Menge": numbers(
+                integers(2, 1000, 9000), lambda v: de(v, 0), said="because column"
+            ),
             "Preis": numbers(amounts(3), lambda v: de(v) + " €", unit="EUR"),
             "Datum": times(days(4), dated("%d/%m/%Y"), said="day above 12"),
             "Region": labels(words(5, "Süd Nord Köln")),
@@ -656,7 +658,7 @@ def signs() -> None:
                 },
             )
         },
-        warns=["1 value that cannot be read as numbers ('see note')"],
+        warns=["1 value cannot be read as numbers ('see note')"],
     )
 
 
@@ -684,7 +686,7 @@ def calendars() -> None:
         "days-below-13-other-column.csv",
         "Another column of dates tells",
         {
-            "due": times(early_days(73), dated("%d/%m/%Y"), said="since column 'paid'"),
+            "due": times(early_days(73), dated("%d/%m/%Y"), said="because column 'paid'"),
             "paid": times(days(74), dated("%d/%m/%Y"), said="day above 12"),
         },
     )
@@ -735,7 +737,7 @@ def calendars() -> None:
         "short-years-with-dashes.csv",
         "24-01-15 may begin with the year or the day",
         {"date": times(days(80), dated("%y-%m-%d")), "n": count},
-        asks=["'date'", "--date-format 'date=%d-%m-%y'"],
+        asks=["'date'", "--date-format date=%d-%m-%y"],
     )
     table(
         "short-years-with-dashes-said.csv",
@@ -809,7 +811,7 @@ def calendars() -> None:
             ),
             "n": count,
         },
-        warns=["3 values that no calendar has ('31.02.2026'"],
+        warns=["3 dates do not exist ('31.02.2026'"],
     )
     table(
         "iso-with-zones.csv",
@@ -1010,7 +1012,7 @@ def layouts() -> None:
         german,
         **SEMICOLONS,
         below=["Summe;12.345,67", "Erstellt am 31.12.2024"],
-        warns=["2 lines at the end are no row of 3 values"],
+        warns=["ignored 2 lines at the end without 3 values"],
     )
     table(
         "total-with-gaps.csv",
@@ -1189,7 +1191,7 @@ def layouts() -> None:
         "a-row-too-long.csv",
         "One value too many in line 18",
         "\n".join(broken).encode(),
-        refuses=["line 18 has 4 values where the header has 3"],
+        refuses=["line 18 has 4 values, but the header has 3"],
     )
     broken = [names, *rows]
     broken[17] = broken[17].rpartition(";")[0]
@@ -1197,7 +1199,7 @@ def layouts() -> None:
         "a-row-too-short.csv",
         "One value too few in line 18, in the middle of the file",
         "\n".join(broken).encode(),
-        refuses=["line 18 has 2 values where the header has 3"],
+        refuses=["line 18 has 2 values, but the header has 3"],
     )
     raw(
         "a-name-too-many.csv",
@@ -1229,7 +1231,7 @@ def layouts() -> None:
         "two-encodings.csv",
         "UTF-8 in the beginning, Latin-1 at the end",
         "name,x\nGröße,1\n".encode() + "Größe,2\n".encode("latin-1"),
-        refuses=["UTF-8 here and in something else there", "--encoding"],
+        refuses=["mixes UTF-8 with another encoding", "--encoding"],
     )
     raw(
         "old-excel.xls",
@@ -1256,7 +1258,7 @@ def layouts() -> None:
         "two-tables.csv.zip",
         "An archive with two tables",
         zipped({"a.csv": b"a\n1\n", "b.csv": b"a\n1\n"}),
-        refuses=["does not hold one CSV"],
+        refuses=["an archive without exactly one CSV"],
     )
     table(
         "header-with-spaces.csv",

@@ -40,7 +40,7 @@ class Outer(Section):
         ({"inner": 3}, "inner must be a mapping; got 3"),
         (
             {"inner": {"name": "a", "siez": 1}},
-            "inner.siez is unknown; did you mean 'size'? Known are name, size",
+            "inner.siez is unknown; did you mean 'size'? Choose from name, size",
         ),
         ({"inner": {"name": 1}}, "inner.name must be text; got 1"),
         ({"inner": {"name": "long"}}, "inner.name must be short"),
@@ -69,7 +69,7 @@ def test_all_problems_by_the_outermost_key() -> None:
         Outer.model_validate({"inner": {"name": 1}, "onn": True})
     assert problems(caught.value, Outer, within="page") == [
         ("inner", "page.inner.name must be text; got 1"),
-        ("onn", "page.onn is unknown; did you mean 'on'? Known are inner, numbers, on"),
+        ("onn", "page.onn is unknown; did you mean 'on'? Choose from inner, numbers, on"),
     ]
     with pytest.raises(ValueError, match=r"^inner.name must be text; got 1 \(and 1 more\)$"):
         read_section(Outer, {"inner": {"name": 1}, "onn": True})

@@ -92,14 +92,14 @@ def test_what_is_refused(data: tuple[pd.DataFrame, pd.Series]) -> None:
     frame, y = data
     with pytest.raises(TableError, match="must be one of aloof's"):
         TableDetector(detector="dp").fit(frame, y)  # type: ignore[arg-type]
-    with pytest.raises(TableError, match="the table is scaled already"):
+    with pytest.raises(TableError, match="the table is already scaled"):
         TableDetector(detector=DualPriorVAE(standardize=True)).fit(frame, y)
     with pytest.raises(TableError, match=r"got a Series. .*TableDetector\(\).fit"):
         aloof.fit(frame, label=y)
     with pytest.raises(LabelError, match=r"380 of 400 rows are .*\(labels={1: 0, 0: 1}\)"):
         TableDetector().fit(frame, 1 - y)
     both = frame.assign(fraud=y)
-    with pytest.raises(TableError, match="X has a column 'fraud', and so are the labels"):
+    with pytest.raises(TableError, match="X has a column 'fraud', the same name as the labels"):
         TableDetector().fit(both, y)
     dropped = TableDetector(detector=DualPriorVAE(**SHORT), drop=("fraud",)).fit(both, y)
     assert "fraud" not in dropped.model_.columns

@@ -147,7 +147,7 @@ def test_learned_variance_is_one_value_a_feature() -> None:
 
 
 def test_shapes_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="flat vectors"):
+    with pytest.raises(ValueError, match="flat rows"):
         MLPEncoder((1, 28, 28), 4)
     with pytest.raises(ValueError, match="at least 8 pixels"):
         ConvEncoder((1, 4, 4), 4, (2, 2, 2))

@@ -91,7 +91,7 @@ def test_inflated_walls_are_thicker_by_a_third_of_a_cell() -> None:
     [
         ((0.6, 0.2), (0.9, 0.9), "start .* inside a wall"),
         ((0.1, 0.2), (0.55, 0.5), "goal .* inside a wall"),
-        ((0.1, 0.2), (0.9, 1.2), "goal .* outside of the unit square"),
+        ((0.1, 0.2), (0.9, 1.2), "goal .* outside the unit square"),
         ((0.1,), (0.9, 0.2), "start must be a point"),
     ],
 )

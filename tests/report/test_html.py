@@ -185,7 +185,7 @@ def test_without_labels_the_page_says_so(
     assert "Against the labels" not in page.headings()
     assert page.count("svg") == 4
     assert "no labels to compare with" in page.words
-    assert "no column 'order', which names the rows" in page.words
+    assert "no column 'order' to identify rows" in page.words
     best = int(np.argmax(model.anomaly_score(new)))
     assert f'<span class="id">{best + 1:,}</span>' in page.source
 
@@ -261,7 +261,7 @@ def test_changed_data_is_told(model: TableModel, new: pa.Table, tmp_path: Path) 
     sizes = pa.array(new["size"].to_numpy() + 2.0)
     moved = new.set_column(new.schema.get_field_index("size"), "size", sizes)
     model.report(moved, tmp_path / "moved.html")
-    assert "The data may have changed since the training" in Page(tmp_path / "moved.html").words
+    assert "The data may have changed since training" in Page(tmp_path / "moved.html").words
 
 
 def test_training_rows_are_told(small: Small, train: pa.Table, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_training_rows_are_told(small: Small, train: pa.Table, tmp_path: Path) -
     model = small(tmp_path / "train.csv", label="bad", drop=["order"], members=1, max_epochs=2)
     model.report(tmp_path / "train.csv", tmp_path / "r.html", top=3)
     words = Page(tmp_path / "r.html").words
-    assert "the rows are those that the model was trained on" in words
+    assert "these rows are the ones the model was trained on" in words
     # Its networks cannot be chosen on the command line, so this is how it is made again.
     assert (
         f"aloof.fit('{tmp_path / 'train.csv'}', label='bad', drop=('order',), members=1, "
@@ -312,7 +312,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(TableError, match=r"No space left on device\. Make room"):
+    with pytest.raises(TableError, match=r"No space left on device\. Free some space"):
         model.report(new, tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []
 

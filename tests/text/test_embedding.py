@@ -67,7 +67,7 @@ def test_long_documents_are_cut_between_sentences() -> None:
 
 def test_a_model_that_is_nowhere(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
-    with pytest.raises(TextError, match="cannot be loaded"):
+    with pytest.raises(TextError, match="Cannot load the text model"):
         load_embedder(str(tmp_path / "nothing"))
 
 

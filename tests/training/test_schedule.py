@@ -33,7 +33,7 @@ def test_steps_may_be_given() -> None:
     given = TrainingConfig(learning_rate=1.0, lr_schedule="step", milestones=(50, 100))
     rates = [given.schedule.rate(epoch) for epoch in (49, 50, 99, 100, 149)]
     assert rates == pytest.approx([1.0, 0.1, 0.1, 0.01, 0.01])
-    with pytest.raises(ValueError, match="milestones are those of lr_schedule='step'"):
+    with pytest.raises(ValueError, match="milestones only apply to lr_schedule='step'"):
         TrainingConfig(lr_schedule="cosine", milestones=(50,))
 
 

@@ -185,7 +185,7 @@ def test_a_checkpoint_of_other_settings_or_another_beginning_is_refused(tmp_path
         ([task()], Regression, schedule(weight_decay=0.1)),
         ([task()], Regression, schedule(betas=(0.5, 0.999))),
     ):
-        with pytest.raises(StaleCheckpointError, match=r"fit\.ckpt\.\* beside it"):
+        with pytest.raises(StaleCheckpointError, match=r"fit\.ckpt\.\* next to it"):
             Run([rows()], device=CPU, checkpoint=path).train(tasks, make, how)
 
 

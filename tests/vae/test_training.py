@@ -361,7 +361,7 @@ def test_early_stopping_restores_the_best_state_of_each_member() -> None:
 
 
 def test_batch_normalisation_of_one_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="raise batch_size"):
+    with pytest.raises(ValueError, match="Raise batch_size"):
         train([data()], [problem([1])], NORMED, config(batch_size=1), device=CPU)
 
 

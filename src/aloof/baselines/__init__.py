@@ -15,6 +15,7 @@ from aloof.baselines.adgan import ADGAN
 from aloof.baselines.autoencoder import Autoencoder
 from aloof.baselines.classifier import Classifier
 from aloof.baselines.contract import Baseline
+from aloof.baselines.contrast import KNNContrast
 from aloof.baselines.dadgt import DADGT
 from aloof.baselines.dagmm import DAGMM
 from aloof.baselines.deep import DeepBaseline
@@ -23,18 +24,21 @@ from aloof.baselines.deep_svdd import DeepSVDD
 from aloof.baselines.devnet import DevNet
 from aloof.baselines.dsebm import DSEBM
 from aloof.baselines.hybrid import CodeDetectors, Hybrid
+from aloof.baselines.in_context import TabICL, TabPFN
 from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
 from aloof.baselines.members import Fitted, LearningMembers, Members
 from aloof.baselines.one_class_svm import OneClassSVM
+from aloof.baselines.prenet import PReNet
 from aloof.baselines.pyod import ECOD, XGBOD
 from aloof.baselines.registry import BASELINES
 from aloof.baselines.ss_dgm import SSDGM
 from aloof.baselines.ssad import SSAD
 from aloof.baselines.stacked import fit_many, trains_networks
-from aloof.baselines.trees import GradientBoosting, RandomForest
+from aloof.baselines.tabpfn_v1 import TabPFNv1
+from aloof.baselines.trees import ExtraTrees, GradientBoosting, LightGBM, RandomForest
 from aloof.baselines.unfair import UNFAIR, UNFAIR_GRIDS, Unfair, fit_unfairly, peeked_rows
 
 __all__ = [
@@ -59,15 +63,22 @@ __all__ = [
     "DeepSAD",
     "DeepSVDD",
     "DevNet",
+    "ExtraTrees",
     "Fitted",
     "GradientBoosting",
     "Hybrid",
     "InclusiveNRF",
     "IsolationForest",
+    "KNNContrast",
     "LearningMembers",
+    "LightGBM",
     "Members",
     "OneClassSVM",
+    "PReNet",
     "RandomForest",
+    "TabICL",
+    "TabPFN",
+    "TabPFNv1",
     "Unfair",
     "fit_many",
     "fit_unfairly",

@@ -56,6 +56,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     label_use: ClassVar[LabelUse] = "none"
     # Whether rows of numbers are refused.
     images_only: ClassVar[bool] = False
+    # Whether files are needed that no package brings: such a system has to be asked for.
+    needs_weights: ClassVar[bool] = False
     # What a method that can do without labels is then.
     without_labels: ClassVar[str] = ""
     # What must hold for the parameters that a class adds, beside what holds for those it has.
@@ -133,12 +135,12 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         name = type(self).__name__
         if self.label_use == "required":
             raise LabelError(
-                f"{name} learns from labelled anomalies, and y has none (no 1). Label some "
-                "rows, or take a method that needs no labels."
+                f"{name} learns from labelled anomalies, but y has none (no 1). Label some "
+                "rows, or use a method that needs no labels."
             )
         if self.label_use == "optional":
             warnings.warn(
-                f"{name} was given no labelled anomaly (no 1 in y): it is trained as "
+                f"{name} was given no labelled anomalies (no 1 in y), so it trains as "
                 f"{self.without_labels}.",
                 LabelWarning,
                 stacklevel=4,

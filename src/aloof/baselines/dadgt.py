@@ -234,11 +234,11 @@ class DADGT(DeepBaseline):
 def _check_shape(shape: Sequence[int]) -> None:
     if len(shape) != 3:
         raise ValueError(
-            "DADGT turns and moves images; these are rows of numbers. Take a method for "
+            "DADGT turns and moves images, but these are rows of numbers. Use a method for "
             "tables instead, such as the autoencoder."
         )
     if shape[1] != shape[2] or shape[1] < 4:
         raise ValueError(
-            "DADGT turns images, which must be square and of at least 4 pixels a side; these "
-            f"are of {shape[1]} x {shape[2]}. Crop or resize them."
+            "DADGT turns images, which must be square and at least 4 pixels per side; these "
+            f"are {shape[1]} x {shape[2]}. Crop or resize them."
         )

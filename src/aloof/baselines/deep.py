@@ -160,8 +160,8 @@ class DeepBaseline(Baseline):
         self._check_parameters()
         if self.images is not None and data.dim() != 4:
             raise ValueError(
-                f"The 'images' parameter of {type(self).__name__} is for images; these are "
-                "rows of numbers. Leave it out, and set hidden."
+                f"The 'images' parameter of {type(self).__name__} is for images, but these "
+                "are rows of numbers. Leave it out, and set hidden."
             )
         for problem in problems:
             self._check_problem(problem)
@@ -255,8 +255,8 @@ class DeepBaseline(Baseline):
             )
         if self.label_use == "required" and not len(problem.anomaly):
             raise LabelError(
-                f"{type(self).__name__} learns from labelled anomalies, and a problem has "
-                "none. Leave it out, or take a method that needs no labels."
+                f"{type(self).__name__} learns from labelled anomalies, but a problem has "
+                "none. Leave it out, or use a method that needs no labels."
             )
 
     def _schedule(self, **changes: Any) -> Schedule:

@@ -102,8 +102,8 @@ class Hybrid(Autoencoder):
     def fit_problems(self, *args: Any, **options: Any) -> list[Fitted]:
         """Say what to do instead: a hybrid is not a network."""
         raise TypeError(
-            "A hybrid is not trained as a stack. Fit the Autoencoder of all problems, and "
-            "CodeDetectors to the codes of each."
+            "A hybrid cannot be trained as a stack. Fit the Autoencoder on all problems, and "
+            "CodeDetectors on the codes of each."
         )
 
     def _check_labels(self, labels: NDArray[np.int64]) -> None:

@@ -116,8 +116,8 @@ class Networks(ABC):
         """Return what maps codes to rows."""
 
     @abstractmethod
-    def classifier(self, *, normalise: bool = True) -> nn.Module:
-        """Return what maps rows to one number; `normalise` is for rows of numbers."""
+    def classifier(self, *, normalise: bool = True, size: int = 1) -> nn.Module:
+        """Return what maps rows to `size` numbers; `normalise` is for rows of numbers."""
 
     @abstractmethod
     def vae(self) -> Architecture:
@@ -135,8 +135,8 @@ class _TableNetworks(Networks):
     def decoder(self) -> nn.Module:
         return Perceptron((*self._hidden[::-1], *self.shape), normalise=True)
 
-    def classifier(self, *, normalise: bool = True) -> nn.Module:
-        return Perceptron((*self.shape, *self._hidden, 1), normalise=normalise)
+    def classifier(self, *, normalise: bool = True, size: int = 1) -> nn.Module:
+        return Perceptron((*self.shape, *self._hidden, size), normalise=normalise)
 
     def vae(self) -> Architecture:
         hidden = self._hidden[:-1]
@@ -171,10 +171,10 @@ class _ImageNetworks(Networks):
     def decoder(self) -> nn.Module:
         return self._decoder(self.shape, self.size, **self._options)
 
-    def classifier(self, *, normalise: bool = True) -> nn.Module:
+    def classifier(self, *, normalise: bool = True, size: int = 1) -> nn.Module:
         # The code is one more hidden layer.
         hidden = (*self._options.get("hidden", (64,)), self.size)
-        return CodeEncoder(self.shape, 1, **{**self._options, "hidden": hidden})
+        return CodeEncoder(self.shape, size, **{**self._options, "hidden": hidden})
 
     def vae(self) -> Architecture:
         return Architecture(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.baselines.contract import Baseline, LabelUse, numpy_seed
-from aloof.exceptions import MissingExtraError
+from aloof.baselines.optional import needed
 from aloof.labels import ANOMALY
 
 __all__ = ["ECOD", "XGBOD"]
@@ -80,10 +80,7 @@ class XGBOD(_PyOD):
 def _class(module: str, name: str, *needs: str) -> Any:
     """Import a detector, and before it what PyOD would only print that it misses."""
     for package in ("pyod", *needs):
-        try:
-            import_module(package)
-        except ImportError as error:
-            raise MissingExtraError(package, "bench", f"The baseline {name}") from error
+        needed(package, name)
     return getattr(import_module(f"pyod.models.{module}"), name)
 
 

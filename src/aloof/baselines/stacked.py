@@ -62,14 +62,16 @@ def fit_many(
     """
     if len(baselines) != len(data):
         raise ValueError(
-            f"fit_many needs (X, y) for each baseline; got {len(baselines)} baselines and "
+            f"fit_many needs one (X, y) for each baseline; got {len(baselines)} baselines and "
             f"{len(data)} pairs."
         )
     first = baselines[0]
     if not trains_networks(first):
-        raise ValueError(f"{type(first).__name__} trains no networks: fit one after the other.")
+        raise ValueError(
+            f"{type(first).__name__} trains no networks. Fit them one after the other."
+        )
     if any(_options(other) != _options(first) for other in baselines):
-        raise ValueError("fit_many needs baselines that are equal but for their random_state.")
+        raise ValueError("fit_many needs baselines that differ only in their random_state.")
     prepared = [own._prepared(X, y) for own, (X, y) in zip(baselines, data, strict=True)]
     _fit(baselines, prepared, on_epoch)
     for own, (_, _, seed) in zip(baselines, prepared, strict=True):

@@ -9,13 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 
 from aloof.baselines.contract import Baseline, LabelUse, numpy_seed
-from aloof.estimators._parameters import Check, integer
+from aloof.baselines.optional import needed
+from aloof.estimators._parameters import BOOLEAN, Check, integer
 from aloof.labels import ANOMALY
 
-__all__ = ["GradientBoosting", "RandomForest"]
+__all__ = ["ExtraTrees", "GradientBoosting", "LightGBM", "RandomForest"]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -31,27 +36,60 @@ class _Forest(Baseline):
 
     @abstractmethod
     def _classifier(self, seed: int) -> Any:
-        """Return scikit-learn's classifier."""
+        """Return a classifier as scikit-learn has them."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class RandomForest(_Forest):
+class _Votes(_Forest):
+    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self._model.predict_proba(X)[:, 1]
+        return scores
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class RandomForest(_Votes):
     """scikit-learn's random forest; the score is the share of trees' votes.
 
     Parameters
     ----------
     n_trees
         Trees.
+    balanced
+        Whether labelled anomalies weigh as much as all other rows together.
     """
 
     n_trees: int = 100
+    balanced: bool = False
+
+    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
 
     def _classifier(self, seed: int) -> RandomForestClassifier:
-        return RandomForestClassifier(n_estimators=self.n_trees, random_state=seed)
+        return RandomForestClassifier(
+            n_estimators=self.n_trees, class_weight=_weight(self.balanced), random_state=seed
+        )
 
-    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = self._model.predict_proba(X)[:, 1]
-        return scores
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ExtraTrees(_Votes):
+    """scikit-learn's extremely randomised trees; the score is the share of their votes.
+
+    Parameters
+    ----------
+    n_trees
+        Trees.
+    balanced
+        Whether labelled anomalies weigh as much as all other rows together.
+    """
+
+    n_trees: int = 100
+    balanced: bool = True
+
+    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
+
+    def _classifier(self, seed: int) -> ExtraTreesClassifier:
+        return ExtraTreesClassifier(
+            n_estimators=self.n_trees, class_weight=_weight(self.balanced), random_state=seed
+        )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -77,3 +115,49 @@ class GradientBoosting(_Forest):
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = self._model.decision_function(X)
         return scores
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LightGBM(_Forest):
+    """LightGBM's boosted trees with its own settings; the score is their logit.
+
+    Needs ``pip install aloof[bench]``.
+
+    Parameters
+    ----------
+    n_trees
+        Trees.
+    learning_rate
+        Weight of each tree.
+    balanced
+        Whether labelled anomalies weigh as much as all other rows together.
+
+    References
+    ----------
+    Ke et al., "LightGBM: A Highly Efficient Gradient Boosting Decision Tree", NeurIPS 2017.
+    """
+
+    n_trees: int = 100
+    learning_rate: float = 0.1
+    balanced: bool = False
+
+    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
+
+    def _classifier(self, seed: int) -> Any:
+        return needed("lightgbm", "LightGBM").LGBMClassifier(
+            n_estimators=self.n_trees,
+            learning_rate=self.learning_rate,
+            class_weight=_weight(self.balanced),
+            random_state=seed >> 1,  # its seeds are signed
+            deterministic=True,
+            force_row_wise=True,
+            verbose=-1,
+        )
+
+    def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self._model.booster_.predict(X, raw_score=True)
+        return scores
+
+
+def _weight(balanced: bool) -> str | None:
+    return "balanced" if balanced else None

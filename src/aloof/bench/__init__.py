@@ -1,8 +1,8 @@
 """Benchmarks: who trains on which rows, and what comes out.
 
-A study (`aloof.bench.odds`, `images`, `text`, `planning`) says what its cases are, what a
-result depends on, what runs it and how its table looks. Specification, resuming, records,
-processes, statistics and tables are here, once.
+A study (`aloof.bench.odds`, `tabular`, `images`, `text`, `planning`) says what its cases are,
+what a result depends on, what runs it and how its table looks. Specification, resuming,
+records, processes, statistics and tables are here, once.
 
 >>> from aloof.bench import specify
 >>> from aloof.bench.odds import OddsSpecification

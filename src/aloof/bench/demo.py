@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from aloof.bench.methods import OURS, title_of
+from aloof.bench.methods import OURS, PAPERS, title_of
 from aloof.bench.provenance import device_of, provenance
 from aloof.estimators import Detector, fit_many
 from aloof.training import EpochReport
@@ -112,7 +112,7 @@ def run_demo(
     detectors: dict[str, list[Detector]] = {}
     auroc: dict[str, NDArray[np.float64]] = {}
     precision: dict[str, NDArray[np.float64]] = {}
-    for name, method in ((title_of(name), kind) for name, kind in OURS.items()):
+    for name, method in ((title_of(name), OURS[name]) for name in PAPERS):
         fitted = [method(random_state=seed) for seed in range(n_splits)]
         report = None
         if on_progress is not None:

@@ -1,4 +1,4 @@
-"""The methods that can be compared: the four of this package, and its peers."""
+"""The methods that can be compared: the paper's four, the committee, and their peers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aloof.bench.specification import known
-from aloof.estimators import DETECTORS
+from aloof.estimators import DETECTORS, Detector
 from aloof.estimators._parameters import check_parameters
 from aloof.exceptions import ExperimentError
 from aloof.suggestion import did_you_mean
@@ -14,16 +14,27 @@ from aloof.vae import METHODS
 
 __all__ = [
     "OURS",
+    "PAPERS",
     "check_overrides",
     "has_device",
+    "make_ours",
     "make_peer",
     "peers",
     "resolve_methods",
+    "table_options",
     "title_of",
     "unfair_peers",
 ]
 
 OURS = DETECTORS
+
+PAPERS = tuple(METHODS)
+"""Those of ours that are the paper's."""
+
+_ON_TABLES: Mapping[str, Mapping[str, Any]] = {
+    "ssad": {"max_rows": None},
+    "ssad-hybrid": {"detector__max_rows": None},
+}
 
 
 def title_of(method: str) -> str:
@@ -52,6 +63,13 @@ def unfair_peers() -> Mapping[str, Callable[..., Any]]:
     return UNFAIR
 
 
+def make_ours(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Detector:
+    """Return an unfitted detector of this package; parameters as in `make_peer`."""
+    if isinstance(parameters.get("hidden"), list):
+        parameters["hidden"] = tuple(parameters["hidden"])
+    return OURS[method](**{"device": device, "random_state": seed, **parameters})
+
+
 def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any) -> Any:
     """Return an unfitted peer.
 
@@ -74,6 +92,19 @@ def make_peer(method: str, *, seed: int, device: str = "auto", **parameters: Any
     return plain.set_params(random_state=seed, **parameters)
 
 
+def table_options(method: str) -> dict[str, Any]:
+    """Return what a peer gets on tables beside its defaults.
+
+    SSAD learns from all normal rows; its default is for images.
+
+    Examples
+    --------
+    >>> table_options("ssad-unfair"), table_options("knn")
+    ({'max_rows': None}, {})
+    """
+    return dict(_ON_TABLES.get(method.removesuffix("-unfair"), {}))
+
+
 def has_device(estimator: Any) -> bool:
     """Return whether an estimator, or what it tunes, can be told where to train."""
     parameters = estimator.get_params(deep=False)
@@ -82,6 +113,9 @@ def has_device(estimator: Any) -> bool:
 
 def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     """Check names of methods, and put names in the place of ``ours``, ``peers`` and ``all``.
+
+    ``ours`` are the paper's. The committee, and what needs weights that no package brings, have
+    to be asked for by name.
 
     Returns
     -------
@@ -92,8 +126,12 @@ def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
     >>> resolve_methods(["dp", "ours"])
     ('dp', 'vae', 'mml', 'mml-dp')
     """
-    groups = {"ours": [*OURS], "peers": [*peers()], "all": [*OURS, *peers()]}
-    check = known("method", [*groups["all"], *unfair_peers(), *groups])
+    every = peers()
+    ready = [
+        name for name, make in every.items() if not getattr(make(), "needs_weights", False)
+    ]
+    groups = {"ours": [*PAPERS], "peers": ready, "all": [*PAPERS, *ready]}
+    check = known("method", [*OURS, *every, *unfair_peers(), *groups])
     found: dict[str, None] = {}
     for name in names:
         found.update(dict.fromkeys(groups.get(check(name), [name])))

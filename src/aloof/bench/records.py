@@ -65,8 +65,8 @@ def read_records(path: Path, case_of: Callable[[Record], object]) -> list[dict[s
         lines.append(last)
     elif last:
         warnings.warn(
-            f"The last line of {path} stops in the middle: a machine stopped while writing it. "
-            "It is left out, and its case counts as not run.",
+            f"The last line of {path} is cut off: the machine stopped while writing it. The "
+            "line is ignored, and its case counts as not run.",
             AloofWarning,
             stacklevel=2,
         )
@@ -77,10 +77,10 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ExperimentError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise ExperimentError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise ExperimentError(
-            f"{path} is not a file of records. Choose another folder."
+            f"{path} does not hold records. Choose another folder."
         ) from error
 
 
@@ -93,16 +93,16 @@ def _record(
             raise TypeError("no object")
     except (ValueError, TypeError) as error:
         raise ExperimentError(
-            f"Line {number} of {path} is not a record of aloof. Repair or remove the line, "
-            "or choose another folder."
+            f"Line {number} of {path} is not an aloof record. Repair or remove the line, or "
+            "choose another folder."
         ) from error
     try:
         case_of(record)
     except (ValueError, KeyError, TypeError) as error:
         raise ExperimentError(
             f"Line {number} of {path} is not a record of this experiment: {_reason(error)}. "
-            "The folder holds results of another experiment or of another version of aloof: "
-            "choose another one. Nothing was changed."
+            "The folder holds results of another experiment, or of another version of aloof. "
+            "Choose another folder. Nothing was changed."
         ) from error
     return record
 

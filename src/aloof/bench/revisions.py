@@ -16,6 +16,7 @@ REVISIONS: Mapping[str, int] = {
     "mml": 1,
     "dp": 1,
     "mml-dp": 1,
+    "committee": 1,
     "autoencoder": 2,
     "deep-svdd": 2,
     "deep-sad": 2,
@@ -27,6 +28,7 @@ REVISIONS: Mapping[str, int] = {
     "dsebm": 1,
     "dagmm": 1,
     "inclusive-nrf": 1,
+    "prenet": 1,
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that

@@ -26,6 +26,7 @@ from aloof.bench.workers import Event, execute
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
 from aloof.persistence import versions
+from aloof.phrases import count
 from aloof.training import resolve_device
 
 __all__ = ["RECORDS", "run_study", "stored", "write_tables"]
@@ -82,7 +83,7 @@ def run_study(
         study.prepare(folder)
     except OSError as error:
         raise ExperimentError(
-            f"{folder} cannot be used for results: {error.strerror or error}."
+            f"Cannot use {folder} for results: {error.strerror or error}."
         ) from error
     manifest = {
         "command": command,
@@ -139,7 +140,7 @@ def write_tables(
     """Write the tables of a study into a folder, and return them.
 
     ``table.md`` is for people, ``table.csv`` has every figure; ``summary.csv`` has their means
-    where ``table.csv`` has none.
+    where ``table.csv`` has none, ``details.md`` what is too long to be read at once.
 
     Parameters
     ----------
@@ -160,6 +161,12 @@ def write_tables(
         ExperimentError,
     )
     write_file(folder / "table.csv", to_csv(study.lines(records)), ExperimentError)
+    if details := study.details(records):
+        write_file(
+            folder / "details.md",
+            to_markdown(details, title=study.title, footer=footer),
+            ExperimentError,
+        )
     if summary := list(study.summary(records)):
         write_file(folder / "summary.csv", to_csv(summary), ExperimentError)
     return grids
@@ -174,9 +181,9 @@ def _refuse_newer(records: list[dict[str, Any]], path: Path) -> None:
     if newer:
         method = newer[0].get("method", "a system")
         raise ExperimentError(
-            f"{path} has {len(newer)} records of a newer version of aloof (revision "
-            f"{newer[0]['revision']} of {method}). Update aloof, or choose another folder. "
-            "Nothing was changed."
+            f"{path} has {count(len(newer), 'record')} from a newer version of aloof "
+            f"(revision {newer[0]['revision']} of {method}). Update aloof, or choose another "
+            "folder. Nothing was changed."
         )
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Shares",
     "Specification",
     "Weight",
+    "distinct",
     "known",
     "read_options",
     "several",
@@ -67,7 +68,7 @@ def known(what: str, names: Iterable[str]) -> Callable[[_N], _N]:
     --------
     >>> known("method", ["dp", "mml"])("dpp")
     Traceback (most recent call last):
-    ValueError: There is no method 'dpp'; did you mean 'dp'? Known are dp, mml.
+    ValueError: There is no method 'dpp'; did you mean 'dp'? Choose from dp, mml.
     """
     allowed = list(names)
 
@@ -85,7 +86,8 @@ def several(value: Any) -> Any:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return each value once; there must be one."""
     if not values:
         raise ValueError("must be one or more; got none.")
     return tuple(dict.fromkeys(values))
@@ -119,9 +121,9 @@ Share = Annotated[float, AfterValidator(_share)]
 Count = Annotated[int, AfterValidator(_count)]
 Positive = Annotated[float, AfterValidator(_positive)]
 Weight = Annotated[float, AfterValidator(_weight)]
-Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(_distinct)]
-Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(_distinct)]
-Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(distinct)]
+Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(distinct)]
+Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(distinct)]
 Settings = Annotated[Names, AfterValidator(known("setting", SETTINGS))]
 
 
@@ -132,7 +134,7 @@ def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
-        raise ExperimentError(f"The experiment {file} cannot be read: {reason}.") from error
+        raise ExperimentError(f"Cannot read the experiment {file}: {reason}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"The experiment {file} is not valid TOML: {error}.") from error
 

@@ -41,6 +41,8 @@ __all__ = [
     "SCALINGS",
     "Scaling",
     "Split",
+    "count_rows",
+    "divide",
     "make_split",
     "read_split",
     "scale",
@@ -146,8 +148,8 @@ def make_split(
     """
     labels = _true_labels(y)
     _check_arguments(seed, gamma_l, gamma_p, test_size)
-    normal, test_normal = _divide(labels, NORMAL, seed, test_size)
-    anomalies, test_anomalies = _divide(labels, ANOMALY, seed, test_size)
+    normal, test_normal = divide(labels, NORMAL, seed, test_size)
+    anomalies, test_anomalies = divide(labels, ANOMALY, seed, test_size)
     n_labelled, n_hidden = _counts(len(normal), len(anomalies), gamma_l, gamma_p)
     # From opposite ends, so that neither choice depends on the size of the other.
     labelled = anomalies[:n_labelled]
@@ -185,7 +187,7 @@ def training_rows(
         0 and 1. Unlabelled rows have 0, hidden anomalies too: training takes them as normal.
     """
     if len(X) != split.n_rows:
-        raise ValueError(f"The split is of {split.n_rows} rows; X has {len(X)}.")
+        raise ValueError(f"The split is for {split.n_rows} rows, but X has {len(X)}.")
     labels = np.repeat(
         np.array([NORMAL, ANOMALY], np.int64),
         [len(split.train_unlabelled), len(split.train_anomaly)],
@@ -269,8 +271,8 @@ def _true_labels(y: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1 or not np.isin(labels, (NORMAL, ANOMALY)).all():
         raise LabelError(
-            "A split is made from the true labels, one of 0 (normal) and 1 (anomaly) for each "
-            "row; y holds something else."
+            "A split needs the true label of each row, 0 (normal) or 1 (anomaly); y holds "
+            "something else."
         )
     for label, kind in ((NORMAL, "normal rows"), (ANOMALY, "anomalies")):
         n = int((labels == label).sum())
@@ -291,7 +293,7 @@ def _check_arguments(seed: int, gamma_l: float, gamma_p: float, test_size: float
         raise ValueError(f"test_size must be a share between 0 and 1; got {test_size!r}.")
 
 
-def _divide(
+def divide(
     labels: NDArray[Any], label: int, seed: int, test_size: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the training and the test rows of one label, both in random order."""
@@ -305,11 +307,11 @@ def _divide(
 
 def _counts(n_normal: int, n_anomalies: int, gamma_l: float, gamma_p: float) -> tuple[int, int]:
     """Return how many anomalies are labelled and how many hidden."""
-    n_labelled, n_hidden = _count(n_normal, gamma_l), _count(n_normal, gamma_p)
+    n_labelled, n_hidden = count_rows(n_normal, gamma_l), count_rows(n_normal, gamma_p)
     if n_labelled > n_anomalies:
         raise ValueError(
             f"gamma_l = {gamma_l:g} asks for {n_labelled} labelled anomalies beside "
-            f"{n_normal} normal training rows, but the training rows have {n_anomalies} "
+            f"{n_normal} normal training rows, but the training rows have only {n_anomalies} "
             f"anomalies: gamma_l can be at most {_largest(n_normal, n_anomalies)}."
         )
     left = n_anomalies - n_labelled
@@ -323,7 +325,8 @@ def _counts(n_normal: int, n_anomalies: int, gamma_l: float, gamma_p: float) -> 
     return n_labelled, n_hidden
 
 
-def _count(n_normal: int, gamma: float) -> int:
+def count_rows(n_normal: int, gamma: float) -> int:
+    """Return how many anomalies a share asks for, beside so many normal rows."""
     return max(1, round(n_normal * gamma / (1 - gamma))) if gamma > 0 else 0
 
 

@@ -66,11 +66,14 @@ class Paired:
         differences are equal.
     n
         Tasks that both have.
+    sem
+        The standard error of the difference; NaN with fewer than two tasks.
     """
 
     difference: float
     p_value: float | None
     n: int
+    sem: float = float("nan")
 
     @property
     def text(self) -> str:
@@ -135,4 +138,5 @@ def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Paired:
     # Of equal differences the test statistic is infinite or undefined.
     if len(common) > 1 and np.ptp(differences) >= 1e-12 * max(1.0, float(np.abs(a).max())):
         p_value = float(ttest_rel(a, b).pvalue)
-    return Paired(float(differences.mean()), p_value, len(common))
+    found = moments(differences)
+    return Paired(found.mean, p_value, found.n, found.sem)

@@ -170,6 +170,10 @@ class Study(ABC, Generic[_C]):
         """
         return ()
 
+    def details(self, records: Sequence[Record]) -> list[Grid]:
+        """Return tables too long to be printed; they are written to ``details.md``."""
+        return []
+
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw pictures of the records into the folder, where a study has any."""
         return None

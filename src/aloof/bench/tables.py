@@ -12,10 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Grid", "Line", "to_csv", "to_markdown", "to_rich"]
+__all__ = ["Grid", "Line", "best_cells", "to_csv", "to_markdown", "to_rich"]
 
 Line = Mapping[str, Any]
 
@@ -41,6 +43,19 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     bold: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[str, ...] = ()
+
+
+def best_cells(means: Sequence[Sequence[float]]) -> set[tuple[int, int]]:
+    """Return the cells that hold the best mean of their column, to the digit shown.
+
+    NaN is never the best; column 0 of a grid has the names.
+    """
+    if len(means) < 2:
+        return set()
+    shown = np.round(np.array(means, float), 1)
+    top = np.max(np.where(np.isnan(shown), -np.inf, shown), axis=0)
+    rows, columns = np.nonzero(shown == top)
+    return {(int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True)}
 
 
 def to_markdown(grids: Sequence[Grid], *, title: str, footer: str = "") -> str:

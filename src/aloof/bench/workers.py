@@ -96,7 +96,7 @@ def execute(
         again: list[Group[Any]] = []
         yield from _pool(deque([group]), 1, on_event, again, deadline)
         if again:
-            message = "The process was killed, perhaps for want of memory."
+            message = "The process was killed, perhaps because memory ran out."
             yield from _told(group, _failed(group, message), on_event)
 
 

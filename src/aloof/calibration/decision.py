@@ -110,11 +110,11 @@ class Decision:
         n, best = len(self.calibration), int(counts[0])
         least = smallest_p(n)
         needed = ceil(round(n_rows * least / fdr, 6))
-        bound = f"With {count(n, 'calibration row')} no p-value can be below {least:.2g}, "
+        bound = f"With {count(n, 'calibration row')}, no p-value can be below {least:.2g}, "
         if needed > n_rows:
             return (
-                f"{bound}and {self.threshold} needs smaller ones. Calibrate with more rows "
-                f"(about {rows_needed(fdr, anomalies=0.01):,} where one row in 100 is an "
+                f"{bound}but {self.threshold} needs smaller ones. Calibrate with more rows "
+                f"(about {rows_needed(fdr, anomalies=0.01):,} if one row in 100 is an "
                 "anomaly), or decide by a share, a budget or the top rows."
             )
         if not best:
@@ -125,10 +125,10 @@ class Decision:
             )
         enough = rows_needed(fdr, anomalies=best / n_rows)
         return (
-            f"{bound}so {self.threshold} needs at least {needed:,} of {n_rows:,} rows that "
-            f"stand out so far; {count(best, 'row does', 'rows do')}. Allow a larger rate, "
-            f"calibrate with more rows (at least {enough:,}), or decide by a share, a "
-            "budget or the top rows."
+            f"{bound}so {self.threshold} needs at least {needed:,} of {n_rows:,} rows to "
+            f"stand out that far; {count(best, 'row does', 'rows do')}. Allow a larger rate, "
+            f"calibrate with more rows (at least {enough:,}), or decide by a share, a budget "
+            "or the top rows."
         )
 
     def p_values(self, scores: ArrayLike) -> NDArray[np.float64] | None:

@@ -19,6 +19,10 @@ __all__ = ["Evidence"]
 # scores are kept.
 _TAIL, _FEWEST, _MOST = 0.05, 10, 512
 
+# Scores are cut off here, and evidence there: far from what means anything, and their sums
+# are finite, in float32 as well.
+_FARTHEST, _LARGEST = 1e300, 1e30
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -48,7 +52,7 @@ class Evidence:
         >>> found([1.0, 5.0]).round()
         array([1., 5.])
         """
-        ordered = np.sort(np.asarray(scores, np.float64))
+        ordered = np.sort(_finite(scores))
         n = len(ordered)
         n_tail = min(max(_FEWEST, round(_TAIL * n)), max(1, n // 2))
         start = ordered[n - n_tail]
@@ -68,11 +72,16 @@ class Evidence:
 
     def __call__(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the evidence of anomaly scores; it is never negative."""
-        x = np.asarray(scores, np.float64)
+        x = _finite(scores)
         low, high = self.scores[0], self.scores[-1]
+        found: NDArray[np.float64] = np.interp(x, self.scores, self.evidence)
         with np.errstate(over="ignore"):
-            found: NDArray[np.float64] = np.interp(x, self.scores, self.evidence)
-            found += np.maximum(x - high, 0.0) / self.scale
-            # Below all that was held out, evidence goes to 0 without reaching it.
-            found *= np.exp(np.minimum(x - low, 0.0) / max(self.scale, high - low))
+            found += np.minimum(np.maximum(x - high, 0.0) / self.scale, _LARGEST)
+        # Below all that was held out, evidence goes to 0 without reaching it.
+        found *= np.exp(np.minimum(x - low, 0.0) / max(self.scale, high - low))
         return found
+
+
+def _finite(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return scores with what is infinite as large as can be computed with."""
+    return np.clip(np.asarray(scores, np.float64), -_FARTHEST, _FARTHEST)

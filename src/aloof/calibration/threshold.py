@@ -59,7 +59,7 @@ class Threshold:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         if len(given) != 1:
             got = " and ".join(given) or "none"
-            raise ValueError(f"A threshold has exactly one rule ({_EXAMPLES}); got {got}.")
+            raise ValueError(f"A threshold takes exactly one rule ({_EXAMPLES}); got {got}.")
         name = given[0]
         if name == "budget":
             alerts, rows = _budget(self.budget)
@@ -80,7 +80,7 @@ class Threshold:
         unknown = set(state) - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(
-                f"A threshold has one rule ({_EXAMPLES}); got {', '.join(sorted(unknown))}."
+                f"A threshold takes one rule ({_EXAMPLES}); got {', '.join(sorted(unknown))}."
             )
         return cls(**state)
 
@@ -136,8 +136,8 @@ class Threshold:
             if n >= needed:
                 return None
             return (
-                f"{n:,} {kind} rows are too few for {self}: the fewest normal rows that "
-                f"can be flagged are {smallest_p(n):.2%}. It takes at least {needed:,} rows."
+                f"{n:,} {kind} rows are too few for {self}: the smallest share of normal rows "
+                f"they can flag is {smallest_p(n):.2%}. You need at least {needed:,} rows."
             )
         few, many = (rows_needed(self.fdr, anomalies=1 / k) for k in (_RAREST, 100))
         if n >= few:
@@ -146,11 +146,11 @@ class Threshold:
         reach = (
             "no row can ever be flagged"
             if least > 1
-            else f"rows can be flagged only where {least:.0%} of those scored together are"
+            else f"rows can be flagged only if {least:.0%} of the rows scored together are"
         )
         return (
-            f"{n:,} {kind} rows are too few for {self}: {reach}. It takes {few:,} rows "
-            f"where one row in {_RAREST} is an anomaly, {many:,} where it is one in 100."
+            f"{n:,} {kind} rows are too few for {self}: {reach}. You need {few:,} rows if one "
+            f"row in {_RAREST} is an anomaly, {many:,} if it is one in 100."
         )
 
     def expectation(self, n: int, *, things: str = "rows") -> str:
@@ -185,7 +185,7 @@ def _budget(text: object) -> tuple[int, int]:
         if 0 < alerts < rows:
             return alerts, rows
     raise ValueError(
-        "The threshold's budget must be alerts/rows, fewer alerts than rows, such as "
+        "The threshold's budget must be alerts/rows, with fewer alerts than rows, such as "
         f"'50/10000'; got {text!r}."
     )
 

@@ -21,6 +21,11 @@ _COMMANDS = (
     "report",
     "threshold",
     "calibrate",
+    "drift",
+    "review",
+    "label",
+    "refit",
+    "versions",
     "info",
     "demo",
 )
@@ -48,12 +53,11 @@ def _version(asked: bool) -> None:
 
 @app.callback(
     help=(
-        "Semi-supervised anomaly detection: lots of mostly normal data, a handful of "
-        "labelled anomalies.\n\n"
-        "From a file to reasons: **aloof fit train.csv --label fraud --out model**, then "
-        "**aloof explain model new.csv**. To see what labels are worth: **aloof demo**.\n\n"
-        "Exit codes: 0 all went well, 1 an error nobody thought of, 2 bad usage or bad input "
-        "(one line says what to do), 130 interrupted."
+        "Find anomalies when you have plenty of normal data and only a few labelled "
+        "anomalies.\n\nStart here: **aloof fit train.csv --label fraud --out model**, then "
+        "**aloof explain model new.csv**. To see what a few labels are worth: **aloof "
+        "demo**.\n\nExit codes: 0 success, 1 unexpected error, 2 bad usage or bad input (one "
+        "line says what to do), 130 interrupted."
     )
 )
 def _common(
@@ -62,7 +66,7 @@ def _common(
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks. May stand anywhere on the line.")
+        bool, typer.Option("--debug", help="Show tracebacks. Works anywhere on the line.")
     ] = False,
 ) -> None:
     pass

@@ -31,10 +31,10 @@ def calibrate(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Take the threshold and p-values of a model from new data. Nothing is trained again.
+    """Set a model's threshold and p-values by new data, without training again.
 
-    What is labelled as an anomaly is left out. The data must not be that of the training, and
-    should be what is to come.
+    Use data that the model was not trained on and that looks like what it will score. Rows
+    labelled as anomalies are left out.
 
     Example: **aloof calibrate model last-month.parquet**
     """
@@ -48,5 +48,6 @@ def calibrate(
         typer.echo(json.dumps({"n_calibration": n, "anomaly_score": level}))
     else:
         typer.echo(
-            f"{model} is calibrated with {n:,} {fitted.things} and flags {fitted.threshold}."
+            f"{model} is now calibrated with {n:,} {fitted.things} and flags "
+            f"{fitted.threshold}."
         )

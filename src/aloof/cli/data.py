@@ -17,11 +17,10 @@ __all__ = ["data"]
 data = typer.Typer(
     no_args_is_help=True,
     help=(
-        "Data sets of the benchmarks: list them, get them, say where they are and which "
-        "images they repeat.\n\n"
-        "Files are downloaded once into a cache folder and checked. Where the environment "
-        "variable ALOOF_DATA names a folder, they are read from there (odds/cardio.mat, "
-        "mnist/... and so on) and nothing is downloaded."
+        "List the benchmark data sets, download them, show where they are, and find "
+        "duplicate images.\n\nFiles are downloaded once into a cache folder and checked. If "
+        "the environment variable ALOOF_DATA names a folder, they are read from there "
+        "(odds/cardio.mat, mnist/... and so on) and nothing is downloaded."
     ),
 )
 
@@ -51,7 +50,7 @@ def _list(as_json: _Json = False) -> None:
 
 @data.command("get")
 def _get(names: _Names, as_json: _Json = False) -> None:
-    """Download what is not here yet, check it, and print where it is."""
+    """Download what is missing, check it, and print where it is."""
     wanted = _wanted(names)
     for entry in wanted:
         entry.check()
@@ -63,7 +62,7 @@ def _get(names: _Names, as_json: _Json = False) -> None:
 
 @data.command("path")
 def _path(names: _Names, as_json: _Json = False) -> None:
-    """Print where files are looked for, whether or not they are there; get nothing."""
+    """Print where files are looked for, whether or not they exist. Downloads nothing."""
     wanted = _wanted(names)
     if as_json:
         _print_json(wanted)

@@ -31,14 +31,16 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.", file_okay=False)] = Path(
         "demo"
     ),
-    splits: Annotated[int, typer.Option(min=2, help="Random splits of the data.")] = 10,
+    splits: Annotated[
+        int, typer.Option(min=2, help="Number of random splits of the data.")
+    ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show what five labelled anomalies are worth.
 
-    Trains all four methods on scikit-learn's breast-cancer data (benign tumours are normal),
-    with no and with five labelled malignant tumours, on several random splits; prints a table
-    and writes pictures. Takes about a minute on two cores and needs no download.
+    Trains all four methods on scikit-learn's breast-cancer data (benign tumours are normal)
+    with zero and with five labelled malignant tumours, on several random splits. Prints a
+    table and writes pictures. Takes about a minute on two cores and needs no download.
     """
     from aloof.bench.demo import N_LABELLED, run_demo  # others need not wait for it
 

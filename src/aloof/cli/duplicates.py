@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["duplicates"]
 
 _ROWS = {
-    "train-test": "of the test, with one in training",
-    "test": "of the test, with another there",
-    "train": "of training, with another there",
+    "train-test": "in the test set, with a copy in the training set",
+    "test": "in the test set, with another copy there",
+    "train": "in the training set, with another copy there",
 }
 
 
@@ -27,21 +27,25 @@ def duplicates(
         typer.Option(
             min=0.01,
             max=1.0,
-            help="Correlation of edges from which on two images are alike. Shifted or cropped "
-            "copies need less; digits and clothes can have more without being copies.",
+            help="Correlation of edges above which two images count as alike. Shifted or "
+            "cropped copies need a lower value; digits and clothes can exceed it without "
+            "being copies.",
         ),
     ] = 0.9,
-    top: Annotated[int, typer.Option(min=1, help="Pairs in JSON and in a picture.")] = 24,
+    top: Annotated[
+        int, typer.Option(min=1, help="Number of pairs in the JSON and in the picture.")
+    ] = 24,
     pictures: Annotated[
         Path | None,
         typer.Option(help="Folder for a picture of the most similar pairs.", file_okay=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Count images that are there twice: in training and test, and within each.
+    """Count duplicate images between training and test set, and within each.
 
-    Every image is compared with every other, as it is and mirrored; a minute of one processor
-    core for 70,000 images. Look at the pairs (--pictures): alike is not always a copy.
+    Compares every image with every other, as it is and mirrored: about a minute on one
+    processor core for 70,000 images. Look at the pairs (--pictures): images that look alike
+    are not always copies.
 
     Example: **aloof data duplicates cats-vs-dogs --pictures pairs**
     """
@@ -77,14 +81,14 @@ def _show(found: Duplicates, title: str) -> None:
     table = Table(title=title)
     table.add_column("images", no_wrap=True)
     table.add_column("same pixels", justify="right")
-    table.add_column(f"similarity of {found.similarity:g} and more", justify="right")
+    table.add_column(f"similarity of {found.similarity:g} or more", justify="right")
     for parts, label in _ROWS.items():
         counts = found.images(parts, same=True), found.images(parts)
         table.add_row(label, *(f"{count:,}" for count in counts))
     console = Console()
     console.print(table)
     console.print(
-        "Without the test images in the first row no AUROC would change by more than "
+        "Without the test images in the first row, no AUROC would change by more than "
         f"{100 * found.largest_change:.2f} points.",
         highlight=False,
     )

@@ -34,7 +34,7 @@ def evaluate(
 ) -> None:
     """Compare scores and decisions with labels.
 
-    What has no label has no say. A table may be larger than memory.
+    Rows without a label are ignored. The table may be larger than memory.
 
     Example: **aloof evaluate model new.parquet --label fraud**
 

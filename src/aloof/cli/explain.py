@@ -31,16 +31,16 @@ def explain(
     model: Model,
     data: Data,
     top: Annotated[int, typer.Option(min=1, help="How many rows.")] = 20,
-    reasons: Annotated[int, typer.Option(min=1, help="How many reasons for each.")] = 3,
+    reasons: Annotated[int, typer.Option(min=1, help="Number of reasons for each row.")] = 3,
     ids: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", help="Tell about the row with this id, or the image file. Repeatable."
+            "--id", help="Explain the row with this id, or this image file. Repeatable."
         ),
     ] = None,
     rows: Annotated[
         list[int] | None,
-        typer.Option("--row", min=1, help="Tell about this row, from 1 on. Repeatable."),
+        typer.Option("--row", min=1, help="Explain this row, counted from 1. Repeatable."),
     ] = None,
     lines: Annotated[
         list[int] | None,
@@ -53,15 +53,18 @@ def explain(
     missing_columns: MissingColumns = "refuse",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PNG", help="Images: a picture of what is strange about them."),
+        typer.Option(
+            metavar="PNG",
+            help="Images only: write a picture that shows what is strange about them.",
+        ),
     ] = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Show the most anomalous rows, or those you name, with the reasons in words.
+    """Show the most anomalous rows, or the rows you name, with reasons in words.
 
-    Contributions of columns add up to the anomaly score. Rows are counted from 1; beside it
-    stands the line of the file. The file may be larger than memory.
+    The contributions of the columns add up to the anomaly score. Rows are counted from 1, and
+    their line in the file is shown next to that. The file may be larger than memory.
 
     Example: **aloof explain model new.parquet --top 5**
 
@@ -94,7 +97,7 @@ def explain(
         for reason in told:
             typer.echo(f"  {reason['contribution']:>8.3g}  {reason['words']}")
             for passage in reason.get("passages", []):
-                words = f"of it, what falls away without {passage['text']!r}"
+                words = f"of it due to {passage['text']!r}"
                 typer.echo(f"  {passage['contribution']:>12.3g}  {words}")
     if found.remark:
         typer.echo(found.remark)

@@ -32,6 +32,7 @@ from aloof.exceptions import StaleCheckpointError
 from aloof.models import Model
 from aloof.models.kinds import kind_for
 from aloof.persistence import check_target
+from aloof.phrases import count
 from aloof.text import DEFAULT_EMBEDDER
 from aloof.training import discard_checkpoints
 
@@ -40,50 +41,58 @@ __all__ = ["fit"]
 
 def fit(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(metavar="MODEL", help="The folder for the model.")],
+    out: Annotated[
+        Path, typer.Option(metavar="MODEL", help="The folder to save the model in.")
+    ],
     data: Annotated[
         str | None,
         typer.Argument(
             metavar="DATA",
             help="CSV, TSV, Excel, Parquet or Arrow: a file, a folder, a glob in quotes, or - "
-            "for CSV on standard input. Or a folder or zip archive of images.",
+            "for CSV on standard input. For images, a folder or a zip archive.",
         ),
     ] = None,
     label: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column of labels: 1, true or yes for anomalies, 0, false or no for "
-            "normal rows, nothing for those nobody looked at.",
+            help="The column with the labels: 1, true or yes for anomalies; 0, false or no "
+            "for normal rows; empty if nobody has looked.",
         ),
     ] = None,
     anomaly_value: Annotated[
         str | None,
-        typer.Option(metavar="V", help="The label of anomalies, where it is another."),
+        typer.Option(
+            metavar="V", help="The label that means anomaly, if it is a word of your own."
+        ),
     ] = None,
     method: Annotated[
-        str, typer.Option(metavar="[dp|mml|mml-dp|vae]", help="How to learn from labels.")
-    ] = "dp",
+        str | None,
+        typer.Option(
+            metavar="[committee|dp|mml|mml-dp|vae]",
+            help="How to learn from labels. Default: the committee for tables, dp for images "
+            "and for text alone.",
+        ),
+    ] = None,
     id: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column that names the rows.")
+        str | None, typer.Option(metavar="COLUMN", help="The column that identifies rows.")
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column not to learn from. Repeatable."),
+        typer.Option(metavar="COLUMN", help="A column to ignore. Repeatable."),
     ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=KIND",
-            help="Take a column for a number, category, boolean, timestamp or text. "
-            "Repeatable.",
+            help="Read a column as a number, category, boolean, timestamp or text. Repeatable.",
         ),
     ] = None,
     decimal: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SIGN",
-            help="The sign before decimals in text, where the file leaves it open: --decimal , "
+            help="The decimal sign in text columns, if the file leaves it open: --decimal , "
             "or, for one column, --decimal amount=, (repeatable).",
         ),
     ] = None,
@@ -91,14 +100,15 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="SIGN",
-            help="The sign between thousands, likewise: --thousands . if 1.234 is 1234.",
+            help="The thousands separator, used the same way: --thousands . if 1.234 means "
+            "1234.",
         ),
     ] = None,
     day_first: Annotated[
         bool | None,
         typer.Option(
             "--day-first/--month-first",
-            help="Whether 03/04/2024 is in April or in March, where no date tells.",
+            help="Whether 03/04/2024 is in April or in March, if the dates leave it open.",
             show_default=False,
         ),
     ] = None,
@@ -106,19 +116,19 @@ def fit(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=FORMAT",
-            help="How a column of dates is written, such as 'booked=%d/%m/%y %H:%M' or "
+            help="How the dates in a column are written, such as 'booked=%d/%m/%y %H:%M' or "
             "booked=DD.MM.YYYY. Repeatable.",
         ),
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of free text to read. Repeatable."),
+        typer.Option(metavar="COLUMN", help="A column of free text to learn from. Repeatable."),
     ] = None,
     embedder: Annotated[
         str,
         typer.Option(
-            help="What makes numbers of text: all-minilm-l6-v2, hashing, or the folder or name "
-            "of a sentence-transformers model."
+            help="How to turn text into numbers: all-minilm-l6-v2, hashing, or the folder or "
+            "name of a sentence-transformers model."
         ),
     ] = DEFAULT_EMBEDDER,
     normal: Normal = None,
@@ -126,63 +136,66 @@ def fit(
     labels: Labels = None,
     size: Annotated[
         int | None,
-        typer.Option(min=2, help="Images: resize to so many pixels. Default: as most are."),
+        typer.Option(
+            min=2,
+            help="Images only: resize to this many pixels. Default: the most common size.",
+        ),
     ] = None,
     channels: Annotated[
         int | None,
-        typer.Option(help="Images: 1 for grey, 3 for colours. Default: grey if all are."),
+        typer.Option(help="Images only: 1 for grey, 3 for colour. Default: grey if all are."),
     ] = None,
     members: Annotated[int, typer.Option(min=1, help="Networks in the ensemble.")] = 5,
     epochs: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Passes over the rows. Default: 150, fewer for many rows; images: 20 to 100; "
-            "text alone: 10 to 150.",
+            help="Passes over the rows. Default: 150, or fewer for many rows; images: 20 to "
+            "100; text alone: 10 to 150.",
         ),
     ] = None,
     calibration: Annotated[
         float,
         typer.Option(
-            min=0.0, max=0.9, help="Share of rows held out for thresholds and p-values."
+            min=0.0, max=0.9, help="Share of rows to hold out for thresholds and p-values."
         ),
     ] = 0.2,
     max_rows: Annotated[
-        int, typer.Option(min=1, help="Learn from a sample where there are more rows.")
+        int,
+        typer.Option(
+            min=1, help="Learn from a random sample if there are more rows than this."
+        ),
     ] = 1_000_000,
-    seed: Annotated[int, typer.Option(min=0, help="One seed, one model.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same model.")] = 0,
     device: Device = "auto",
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
     header: Header = None,
     file_format: FileFormat = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a model that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing model.")] = False,
     as_json: Json = False,
 ) -> None:
     """Learn what is normal from a table with a few labelled anomalies.
 
-    Columns may hold numbers, categories, true and false, times, text (**--text**), and gaps.
-    Rows without a label count as normal. A part of them is held out to calibrate with.
+    Columns may hold numbers, categories, true and false, times, text (**--text**) and gaps.
+    Rows without a label count as normal; some of them are held out for calibration.
 
-    Numbers and dates may be written as anywhere in the world: 1.234,56 €, (1,234.56), 12,5 %,
-    31/12/2024, 31. Dezember 2024. How a column is written is found out from all its values
-    and said. Where 1.234 or 03/04/2024 leave a choice, and no other column tells, the command
-    asks for **--decimal**, **--thousands**, **--day-first** or **--month-first**. The model
-    remembers the answer: nothing has to be said again to score.
+    Numbers and dates may be written any way the world writes them: 1.234,56 €, (1,234.56),
+    12,5 %, 31/12/2024, 31. Dezember 2024. The command works out how from all values of a
+    column, and tells you. If 1.234 or 03/04/2024 could mean two things, and no other column
+    settles it, the command asks for **--decimal**, **--thousands**, **--day-first** or
+    **--month-first**. The model remembers the answer, so you need not repeat it to score.
 
-    A killed fit continues where it was when the same command is given again, and ends with the
+    If a fit is killed, run the same command again: it picks up where it stopped and writes the
     same bytes.
 
     Example: **aloof fit train.csv --label fraud --id payment --out model**
 
-    An export with integers such as 1.234 only: **aloof fit export.csv --thousands . --out
-    model**
+    An export in which 1.234 means 1234: **aloof fit export.csv --thousands . --out model**
 
     Images: **aloof fit --normal good/ --anomaly bad/ --size 64 --out model**, or one folder
-    with **--labels labels.csv**.
+    and **--labels labels.csv**.
     """
     started = time.monotonic()
     check_target(out, force=force)
@@ -227,11 +240,11 @@ def _fitted(fit: Callable[[], Model], checkpoint: Path, *, again: bool) -> Model
     except StaleCheckpointError:
         if not again:
             raise
-        typer.echo("A killed fit had other data or settings; starting over.", err=True)
+        typer.echo("An interrupted fit used other data or settings. Starting over.", err=True)
         discard_checkpoints(checkpoint)
         return fit()
     except KeyboardInterrupt:
-        typer.echo("The same command continues.", err=True)
+        typer.echo("Run the same command again to continue.", err=True)
         raise
 
 
@@ -261,10 +274,18 @@ def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
         return
     for words in model.understood:
         typer.echo(f"Read {words}.")
+    anomalies = count(training["n_anomalies"], "labelled anomaly", "labelled anomalies")
     typer.echo(
-        f"Learned from {training['n_training']:,} {model.things} and "
-        f"{training['n_anomalies']:,} labelled anomalies{model.extent}; "
-        f"{training['n_calibration']:,} {model.things} held out to calibrate. {seconds:.1f} s."
+        f"Learned from {training['n_training']:,} {model.things} and {anomalies}"
+        f"{model.extent}; held out {training['n_calibration']:,} {model.things} for "
+        f"calibration. {seconds:.1f} s."
     )
-    typer.echo(f"It flags {model.threshold}. To change that: aloof threshold {out} --help")
-    typer.echo(f"The model is in {out}. Next: aloof score {out} DATA --out scores.csv")
+    if n_suspects := training.get("n_suspects"):
+        typer.echo(
+            f"About {n_suspects:,} {model.things} without a label look like the labelled "
+            f"anomalies. To see such {model.things}: aloof review {out} DATA"
+        )
+    typer.echo(
+        f"The model flags {model.threshold}. To change that: aloof threshold {out} --help"
+    )
+    typer.echo(f"Saved the model in {out}. Next: aloof score {out} DATA --out scores.csv")

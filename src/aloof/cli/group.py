@@ -112,7 +112,7 @@ def tell_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     for name, reason in skipped[:_TOLD]:
         warnings.warn(f"skipped: {name} {reason}", ImageWarning, stacklevel=2)
     if len(skipped) > _TOLD:
-        words = f"skipped: {len(skipped) - _TOLD:,} more files; --json names them all"
+        words = f"skipped: {len(skipped) - _TOLD:,} more files; --json lists them all"
         warnings.warn(words, ImageWarning, stacklevel=2)
 
 

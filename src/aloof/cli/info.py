@@ -15,7 +15,7 @@ __all__ = ["info"]
 
 
 def info(model: Model, as_json: Json = False) -> None:
-    """Show what a model was made from, its threshold, and how to make it again.
+    """Show what a model was made from, its threshold, and the command to make it again.
 
     Example: **aloof info model**
     """
@@ -34,7 +34,7 @@ def info(model: Model, as_json: Json = False) -> None:
             table.add_row(column["name"], column["kind"], column["values"], share)
         Console().print(table)
     for name, reason in found.get("dropped", {}).items():
-        typer.echo(f"not used: {name} ({reason})")
+        typer.echo(f"ignored: {name} ({reason})")
     typer.echo("To make it again:")
     for line in found["again"]:
         typer.echo(f"  {line}".rstrip())

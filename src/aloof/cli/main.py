@@ -49,8 +49,8 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         print(
-            f"aloof: {type(error).__name__}: {' '.join(str(error).split())}. This should not "
-            "happen. Add --debug to see where.",
+            f"aloof: {type(error).__name__}: {' '.join(str(error).split())}. This is a bug in "
+            "aloof. Add --debug to see where it happened.",
             file=sys.stderr,
         )
         sys.exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -32,44 +33,49 @@ __all__ = [
     "MissingColumns",
     "Model",
     "Normal",
+    "Reviewer",
     "Sheet",
+    "Store",
     "also",
     "called",
     "given",
     "passed",
+    "reviewer",
 ]
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of the model.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder with the model.")]
 Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV, Excel, Parquet, Arrow or lines of text (.txt): a file, a folder, a "
-        "glob in quotes, or - for CSV on standard input. For a model of images: a folder, a "
+        "glob in quotes, or - for CSV on standard input. For an image model: a folder, a "
         "zip archive or a file.",
     ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="What separates the values of a CSV file. Default: found in the file."),
+    typer.Option(help="The character between the values of a CSV file. Default: detected."),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="Of CSV and text files, such as latin-1. Default: found in the file: UTF-8, "
-        "UTF-16, or else cp1252."
+        help="Encoding of CSV and text files, such as latin-1. Default: detected (UTF-8, "
+        "UTF-16, or else cp1252)."
     ),
 ]
 Sheet = Annotated[
     str | None,
-    typer.Option(help="Of an Excel file: its name, or its number from 1 on. Default: 1."),
+    typer.Option(
+        help="Sheet of an Excel file: its name, or its number counted from 1. Default: 1."
+    ),
 ]
 Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether there is a line of column names. Without, they are column_1, column_2 "
-        "and so on.",
+        help="Whether the file has a line of column names. If not, columns are called "
+        "column_1, column_2 and so on.",
         show_default=False,
     ),
 ]
@@ -78,7 +84,7 @@ FileFormat = Annotated[
     typer.Option(
         "--format",
         metavar="[csv|tsv|excel|parquet|arrow|txt]",
-        help="Default: what the ending of the file says.",
+        help="File format. Default: taken from the file's ending.",
     ),
 ]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")]
@@ -86,28 +92,44 @@ MissingColumns = Annotated[
     str,
     typer.Option(
         metavar="[refuse|fill]",
-        help="A column of the training table that is not there: refuse the table, or fill the "
-        "column, as missing values or, where there never were any, typical ones.",
+        help="What to do if a column of the training table is missing: refuse the table, or "
+        "fill the column with missing values (with typical ones if it was never empty in "
+        "training).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 _Label = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The column of labels. Default: as in training."),
+    typer.Option(metavar="COLUMN", help="The column with the labels. Default: as in training."),
 ]
 _AnomalyValue = Annotated[
     str | None,
-    typer.Option(metavar="V", help="The label of anomalies. Default: as in training."),
+    typer.Option(metavar="V", help="The label that means anomaly. Default: as in training."),
 ]
 _Id = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Images: the column of file names in --labels."),
+    typer.Option(metavar="COLUMN", help="Images only: the column of file names in --labels."),
 ]
-Normal = Annotated[str | None, typer.Option(metavar="FOLDER", help="Images: the normal ones.")]
+Normal = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Images only: the normal ones.")
+]
 Anomaly = Annotated[str | None, typer.Option(metavar="FOLDER", help="Images: the anomalies.")]
 Labels = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Images: a table of file names and labels."),
+    typer.Option(metavar="FILE", help="Images only: a table of file names and labels."),
+]
+Reviewer = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who answers. Default: your name on this machine."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="ALOOF_STORE",
+        show_envvar=False,
+        help="Where answers are kept: a file, or postgresql://... Default: beside the model.",
+    ),
 ]
 
 # How a file is read, and where labels come from.
@@ -171,6 +193,14 @@ def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
         return cast(_F, run)
 
     return add
+
+
+def reviewer(by: str | None) -> str:
+    """Return who answers."""
+    try:
+        return by or getpass.getuser()
+    except (ImportError, KeyError, OSError):  # as in a container
+        fail("Say who answers: --by NAME.")
 
 
 def given(context: typer.Context) -> list[str]:

@@ -30,25 +30,25 @@ def report(
     context: typer.Context,
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page, such as report.html.")],
-    top: Annotated[int, typer.Option(min=1, help="How many anomalies to list.")] = 20,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The file to write, such as report.html.")
+    ],
+    top: Annotated[int, typer.Option(min=1, help="Number of anomalies to list.")] = 20,
     title: Annotated[str, typer.Option(help="The heading.")] = "Anomaly report",
     missing_columns: MissingColumns = "refuse",
     device: Device = "auto",
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a page that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing page.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write a page about what a model finds in a table: scores, anomalies, reasons.
 
-    One HTML file that holds its pictures and opens offline. Where there are labels, the page
-    compares with them. The table may be larger than memory: all rows are counted, some are
-    drawn.
+    The page is one HTML file, pictures included, that opens offline. If the table has labels,
+    the page compares the scores with them. The table may be larger than memory: all rows are
+    counted, and a sample is drawn.
 
     Example: **aloof report model new.parquet --out report.html**
 
-    For a model of images: a contact sheet of the strangest, and what is strange about them.
+    For an image model, the page shows the strangest images and what is strange about them.
     """
     check_report(out, force=force)
     fitted = open_model(model, device=device)

@@ -38,16 +38,18 @@ def score(
         str,
         typer.Option(
             metavar="SCORES",
-            help="The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet or .arrow; "
+            help="The file to write: .csv or .tsv (also with .gz), .xlsx, .parquet or .arrow; "
             "- for CSV on standard output.",
         ),
     ],
     reasons: Annotated[
-        int, typer.Option(min=0, help="How many reasons to give for flagged rows.")
+        int, typer.Option(min=0, help="Number of reasons to give for each flagged row.")
     ] = 3,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Copy a column, besides the id. Repeatable."),
+        typer.Option(
+            metavar="COLUMN", help="Copy a column to the output, besides the id. Repeatable."
+        ),
     ] = None,
     keep_all: Annotated[
         bool,
@@ -60,24 +62,28 @@ def score(
         int | None,
         typer.Option(
             min=1,
-            help="Flag this many rows: the highest scores of this file, whatever the threshold "
-            "says. Of equal ones, the earlier.",
+            help="Flag this many rows, the highest scores of this file, whatever the "
+            "threshold says. On ties, earlier rows come first.",
         ),
     ] = None,
     flagged_only: Annotated[
-        bool, typer.Option("--flagged-only", help="Write the rows that are flagged only.")
+        bool, typer.Option("--flagged-only", help="Write only the flagged rows.")
     ] = False,
     sort: Annotated[
         bool,
-        typer.Option("--sort", help="Write the highest scores first. Needs memory for them."),
+        typer.Option(
+            "--sort", help="Write the highest scores first. Needs memory for the rows written."
+        ),
     ] = False,
     missing_columns: MissingColumns = "refuse",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a run that was killed, if there is one.")
+        bool, typer.Option("--resume", help="Continue an interrupted run, if there is one.")
     ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace a file that is there, and forget a killed run."),
+        typer.Option(
+            "--force", help="Replace an existing file, and discard an interrupted run."
+        ),
     ] = False,
     device: Device = "auto",
     as_json: Json = False,
@@ -85,23 +91,23 @@ def score(
     """Score every row of a table, however large, and say why rows are flagged.
 
     Writes the id, anomaly_score (higher is worse), p_value, is_anomaly and the reasons in
-    words, in the order of the rows. Where the table does not look like the one that was
-    learned from, warnings name the columns.
+    words, in the order of the rows. If the table does not look like the training table,
+    warnings name the columns.
 
-    The file appears when all is done. If the run is killed, the same command with **--resume**
-    goes on where it was, and ends with the same bytes.
+    The file appears once everything is done. If the run is killed, run the same command with
+    **--resume**: it picks up where it stopped and writes the same bytes.
 
     Example: **aloof score model new.parquet --out scores.csv**
 
-    The 20 worst, with all that is known about them: **aloof score model new.csv --top 20
+    The 20 worst rows, with all their columns: **aloof score model new.csv --top 20
     --flagged-only --sort --keep-all --out worst.xlsx**
 
-    A model of images scores a folder, a zip archive or a file: **aloof score model new-images/
+    An image model scores a folder, a zip archive or a file: **aloof score model new-images/
     --top 20 --flagged-only --sort --out worst.csv**. Files that cannot be used are named and
-    left out.
+    skipped.
 
-    The file may be written otherwise than the training file was: what separates values, the
-    encoding and the line of names are found anew. Numbers and dates are read as in training.
+    The file need not be laid out like the training file: delimiter, encoding and header line
+    are detected again. Numbers and dates are read as in training.
 
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
     """
@@ -114,7 +120,7 @@ def score(
         done = called(context, fitted, fitted.score_file, data, keep=keep or ())
     except KeyboardInterrupt:
         if is_unfinished(out):
-            typer.echo("The same command with --resume continues.", err=True)
+            typer.echo("Run the same command with --resume to continue.", err=True)
         raise
     tell_skipped(done.skipped)
     seconds = time.monotonic() - started
@@ -146,8 +152,6 @@ def score(
             n = count(len(done.drift), "difference")
             named = dict.fromkeys(each.column for each in done.drift if each.column)
             columns = f" ({short(', '.join(named), 100)})" if named else ""
-            typer.echo(
-                f"The {things} do not look like those that were learned from: {n}{columns}."
-            )
+            typer.echo(f"The {things} do not look like the training {things}: {n}{columns}.")
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")

@@ -21,21 +21,22 @@ def threshold(
         float | None, typer.Option(help="Share of normal rows to flag, such as 0.01.")
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(metavar="ALERTS/ROWS", help="Alerts, such as 50/10000.")
+        str | None,
+        typer.Option(metavar="ALERTS/ROWS", help="Alerts per rows, such as 50/10000."),
     ] = None,
     fdr: Annotated[
         float | None,
         typer.Option(
-            help="Share of false alarms among the flagged rows (false discovery rate), such as "
-            "0.05. Decided over the rows that are scored together."
+            help="Share of false alarms among the flagged rows (false discovery rate), such "
+            "as 0.05. Applies to the rows scored together."
         ),
     ] = None,
     value: Annotated[
-        float | None, typer.Option(help="Flag anomaly scores above this one.")
+        float | None, typer.Option(help="Flag anomaly scores above this value.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Change how many rows a model flags, or show it. Nothing is trained again.
+    """Show or change how many rows a model flags, without training again.
 
     Example: **aloof threshold model --budget 50/10000**
     """
@@ -54,6 +55,6 @@ def threshold(
         return
     typer.echo(f"{model} flags {rule}.")
     if rule.fdr is not None:
-        typer.echo(f"No row with an anomaly score below {level:.6g} is ever flagged.")
+        typer.echo(f"Rows with an anomaly score below {level:.6g} are never flagged.")
     elif rule.value is None:
-        typer.echo(f"These are anomaly scores above {level:.6g}.")
+        typer.echo(f"That means anomaly scores above {level:.6g}.")

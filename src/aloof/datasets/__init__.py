@@ -15,6 +15,7 @@ that `register` makes known. `find_duplicates` says which images a set holds mor
 from aloof.datasets.duplicates import Duplicates, Pair, find_duplicates
 from aloof.datasets.files import DataFile, LocalFile, cache_folder, data_folder
 from aloof.datasets.image_sets import ImageDataset, PublicImages
+from aloof.datasets.keel import ClassTable, KeelTables
 from aloof.datasets.odds import PublicTable, Table
 from aloof.datasets.registry import (
     Dataset,
@@ -25,10 +26,12 @@ from aloof.datasets.registry import (
 )
 
 __all__ = [
+    "ClassTable",
     "DataFile",
     "Dataset",
     "Duplicates",
     "ImageDataset",
+    "KeelTables",
     "LocalFile",
     "Pair",
     "PublicImages",

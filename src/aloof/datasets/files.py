@@ -17,7 +17,7 @@ from aloof._version import __version__
 from aloof.exceptions import DatasetError, MissingExtraError
 from aloof.io import write_file
 
-__all__ = ["DataFile", "LocalFile", "cache_folder", "data_folder", "obtain"]
+__all__ = ["DataFile", "LocalFile", "cache_folder", "data_folder", "obtain", "read_local"]
 
 _logger = logging.getLogger(__name__)
 
@@ -106,34 +106,34 @@ def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
     path = file.local
     if (folder := _own_folder()) is not None:
         try:
-            return _read(file, path)
+            return read_local(file, path)
         except OSError as error:
             raise DatasetError(
-                f"ALOOF_DATA is {str(folder)!r}, and {file.path} cannot be read there: "
+                f"ALOOF_DATA is {str(folder)!r}, but {file.path} cannot be read there: "
                 f"{error.strerror or error}. Put the file there ({origin})"
                 + (", or unset ALOOF_DATA to download it." if file.urls else ".")
             ) from error
     if path.is_file():
-        if (found := _read(file, path)).known:
+        if (found := read_local(file, path)).known:
             return found
         _logger.warning("%s is not a known file of %s; downloading it", path, name)
     by_hand = (
-        f"{origin}. Save it as {file.path} in a folder of yours and set the environment "
-        "variable ALOOF_DATA to that folder."
+        f"{origin}. Save it as {file.path} in a folder of your choice, and set the "
+        "environment variable ALOOF_DATA to that folder."
     )
     if not file.urls:
         raise DatasetError(
-            f"{name} has no public home in the form that aloof reads. To make the file: "
+            f"{name} cannot be downloaded in the form that aloof reads. To make the file: "
             f"{by_hand}"
         )
     if failures := _download(file, path):
         raise DatasetError(
-            f"{name} could not be downloaded, and nothing was kept.\n"
+            f"Could not download {name}; nothing was kept.\n"
             + "".join(f"  {failure}\n" for failure in failures)
             + f"Try again later, or get the file by hand: {by_hand}"
         )
     _logger.info("downloaded %s to %s", name, path)
-    return _read(file, path)
+    return read_local(file, path)
 
 
 def _own_folder() -> Path | None:
@@ -141,7 +141,8 @@ def _own_folder() -> Path | None:
     return Path(given).expanduser() if given else None
 
 
-def _read(file: DataFile, path: Path) -> LocalFile:
+def read_local(file: DataFile, path: Path) -> LocalFile:
+    """Return a file that is at `path`, whatever it holds."""
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return LocalFile(path, content, digest, digest in file.sha256)

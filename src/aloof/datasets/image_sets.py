@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aloof.datasets.files import DataFile, LocalFile
 from aloof.datasets.registry import Dataset, register
 from aloof.exceptions import DatasetError, ImageError
+from aloof.phrases import count
 
 __all__ = ["ImageDataset", "PublicImages"]
 
@@ -93,7 +94,7 @@ class PublicImages(Dataset):
             if pixels.shape != (len(labels), *self.shape):
                 raise DatasetError(
                     f"The files of {self.name} hold {len(labels)} labels and images of shape "
-                    f"{pixels.shape}; they should be of shape (n, {str(self.shape)[1:]}."
+                    f"{pixels.shape}; the shape should be (n, {str(self.shape)[1:]}."
                 )
             if len(labels) == 0 or labels.max() >= len(self.classes):
                 raise DatasetError(f"The files of {self.name} do not hold its classes.")
@@ -112,8 +113,8 @@ class PublicImages(Dataset):
         )
         if found.skipped:
             raise DatasetError(
-                f"{file.path} holds {len(found.skipped)} files that are no images; the first "
-                f"is {found.skipped[0]}."
+                f"{file.path} holds {count(len(found.skipped), 'file')} that cannot be used. "
+                f"The first: {found.skipped[0]}."
             )
         parts = [PurePosixPath(name).parts[0] for name in found.names]
         if unknown := sorted({*found.folders} - {*self.classes} | {*parts} - {"train", "test"}):

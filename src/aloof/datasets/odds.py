@@ -16,7 +16,7 @@ from aloof.datasets.files import DataFile
 from aloof.datasets.registry import Dataset, register
 from aloof.exceptions import DatasetError
 
-__all__ = ["PublicTable", "Table"]
+__all__ = ["PublicTable", "Table", "parse_mat"]
 
 _logger = logging.getLogger(__name__)
 
@@ -72,17 +72,14 @@ class PublicTable(Dataset):
     def load(self) -> Table:
         """Read the rows and labels, and check how many there are."""
         (file,) = self.fetch()
-        X, y = _parse(file.content, file.path)
+        X, y = parse_mat(file.content, file.path)
         if len(X) != len(y):
-            raise DatasetError(
-                f"{file.path} has {len(X)} rows in X and {len(y)} labels in y; these must be "
-                "equal."
-            )
+            raise DatasetError(f"{file.path} has {len(X)} rows in X but {len(y)} labels in y.")
         found = (*X.shape, int(y.sum()))
         if found != self._size:
             raise DatasetError(
-                f"{file.path} is not {self.name}: it holds {_described(found)}, where there "
-                f"should be {_described(self._size)}."
+                f"{file.path} is not {self.name}: it holds {_described(found)}, but should "
+                f"hold {_described(self._size)}."
             )
         if not file.known:
             _logger.warning(
@@ -103,7 +100,20 @@ class PublicTable(Dataset):
         return self.n_rows, self.n_columns, self.n_anomalies
 
 
-def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def parse_mat(
+    content: bytes, path: Path, *, gaps: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read the rows ``X`` and the labels ``y`` of a MATLAB file.
+
+    Parameters
+    ----------
+    content
+        Of the file.
+    path
+        The file, for errors.
+    gaps
+        Whether values may be missing.
+    """
     try:
         variables = loadmat(io.BytesIO(content), variable_names=["X", "y"])
     except NotImplementedError as error:
@@ -113,8 +123,8 @@ def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.
         ) from error
     except Exception as error:  # a damaged file can make the reader fail in any way
         raise DatasetError(
-            f"{path} cannot be read as a MATLAB file ({error}). It is damaged or something "
-            "else; get it again."
+            f"Cannot read {path} as a MATLAB file ({error}). It is damaged, or something "
+            "else. Download it again."
         ) from error
     missing = [key for key in ("X", "y") if key not in variables]
     if missing:
@@ -122,19 +132,19 @@ def _parse(content: bytes, path: Path) -> tuple[NDArray[np.float64], NDArray[np.
             f"{path} has no variable {' and no '.join(missing)}. It must hold the rows as X "
             "and the labels (1 anomaly, 0 normal) as y."
         )
-    return _rows(variables["X"], path), _labels(variables["y"], path)
+    return _rows(variables["X"], path, gaps), _labels(variables["y"], path)
 
 
-def _rows(X: Any, path: Path) -> NDArray[np.float64]:
+def _rows(X: Any, path: Path, gaps: bool) -> NDArray[np.float64]:
     X = np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DatasetError(
-            f"X in {path} must be a matrix of numbers; its shape is {X.shape} and its type "
+            f"X in {path} must be a matrix of numbers; it has shape {X.shape} and type "
             f"{X.dtype}."
         )
     rows = np.ascontiguousarray(X, np.float64)
-    if not np.isfinite(rows).all():
-        raise DatasetError(f"X in {path} holds values that are missing or infinite.")
+    if not gaps and not np.isfinite(rows).all():
+        raise DatasetError(f"X in {path} has missing or infinite values.")
     return rows
 
 
@@ -142,11 +152,11 @@ def _labels(y: Any, path: Path) -> NDArray[np.int64]:
     y = np.asarray(y)
     if y.ndim == 0 or y.size != max(y.shape) or y.dtype.kind not in "biuf":
         raise DatasetError(
-            f"y in {path} must be one row or column of numbers; its shape is {y.shape} and "
-            f"its type {y.dtype}."
+            f"y in {path} must be one row or column of numbers; it has shape {y.shape} and "
+            f"type {y.dtype}."
         )
     if not np.isin(y, (0, 1)).all():
-        raise DatasetError(f"y in {path} must hold 1 (anomaly) and 0 (normal) only.")
+        raise DatasetError(f"y in {path} must hold only 1 (anomaly) and 0 (normal).")
     return np.asarray(y.ravel(), np.int64)
 
 

@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 DETECTORS: dict[str, type[Detector]] = {
-    "committee": Committee,
     "vae": VAE,
     "mml": MaxMinVAE,
     "dp": DualPriorVAE,
     "mml-dp": MaxMinDualPriorVAE,
+    "committee": Committee,
 }
 """By method. A detector from elsewhere is one more entry."""
 

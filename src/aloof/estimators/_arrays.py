@@ -33,8 +33,8 @@ def check_order(X: ArrayLike, y: ArrayLike | None) -> None:
         return
     if len(rows) == len(labels) and rows.is_unique and set(rows) == set(labels):
         warnings.warn(
-            "X and y have the same index in another order, and labels are taken by their "
-            "position. If they belong together by index, give y.loc[X.index].",
+            "X and y have the same index in a different order, and labels are matched by "
+            "position. If they belong together by index, pass y.loc[X.index].",
             LabelWarning,
             stacklevel=4,
         )

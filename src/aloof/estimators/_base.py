@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -19,7 +19,7 @@ from aloof.calibration import Threshold
 from aloof.estimators._arrays import as_array, check_order
 from aloof.estimators._decisions import Decisions
 from aloof.estimators._documentation import inherit_sections
-from aloof.estimators._fitting import Prepared, fit_together
+from aloof.estimators._fitting import Prepared, fit_together, unchanged_on_failure
 from aloof.estimators._folds import NO_FOLD, enough_for, folds_of
 from aloof.estimators._images import (
     are_bytes,
@@ -31,7 +31,7 @@ from aloof.estimators._parameters import check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.labels import ANOMALY, Labels, normal_rows, read_labels
+from aloof.labels import ANOMALY, NORMAL, Labels, normal_rows, read_labels
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -49,10 +49,18 @@ from aloof.scoring import (
     RowReader,
     Scorer,
     decoded,
+    distil,
     explain,
     reconstruct,
 )
-from aloof.training import Precision, Stream, derive, resolve_device
+from aloof.training import (
+    Precision,
+    ProgressCallback,
+    Stream,
+    derive,
+    progress_bar,
+    resolve_device,
+)
 from aloof.vae import (
     METHODS,
     Ensemble,
@@ -63,6 +71,7 @@ from aloof.vae import (
     Objective,
     TrainingConfig,
     VAEProblem,
+    train,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +84,9 @@ _FEWEST_TO_HOLD_OUT = 10
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
+
+# Passes of a refit, of those of a fit.
+_REFIT_SHARE = 0.15
 
 # Rows to measure the spread of codes with, and the fewest that make up a prior.
 _ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
@@ -92,11 +104,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     ----------
     hidden
         Widths of the hidden layers from the data to the latent space; the decoder mirrors
-        them. With images, of the dense layers that follow the convolutions. Not used with
-        networks of your own.
+        them. For images: widths of the dense layers after the convolutions. Not used with your
+        own networks.
     filters
-        With images: the filters of each convolutional stage, which halves height and width.
-        None: as many as suit the size of the images, see `aloof.networks.default_filters`.
+        For images: the filters of each convolutional stage, which halves height and width.
+        None: a number that suits the image size; see `aloof.networks.default_filters`.
     latent_dim
         Size of the latent space.
     n_members
@@ -107,78 +119,83 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         ``"squared-error"`` (Gaussian, fixed variance), ``"gaussian"`` (a learned variance
         for each feature) or ``"bernoulli"`` (data in [0, 1]; set ``standardize=False``).
     max_epochs
-        Passes over the normal rows; None: 150, or fewer (at least 15) where that would be
-        more than 6,000 batches.
+        Passes over the normal rows. None: 150, or fewer (at least 15) if that would take more
+        than 6,000 batches.
     annealing_epochs
-        Passes over which the KL weight grows linearly from zero; None: 2 in 15.
+        Passes over which the KL weight grows linearly from zero. None: 2 in 15.
     batch_size
-        Most normal rows in a batch.
+        Maximum number of normal rows in a batch.
     learning_rate, lr_schedule
-        Of Adam. The schedule is ``"constant"``, ``"step"`` (x 0.1 every 50 epochs) or
-        ``"cosine"``, and begins after the warm-up.
+        Learning rate of Adam. The schedule is ``"constant"``, ``"step"`` (x 0.1 every 50
+        epochs) or ``"cosine"``, and begins after the warm-up.
     max_grad_norm
-        Each member's gradient is scaled down to this norm; None: never.
+        Scale each member's gradient down to this norm. None: never.
     trim
-        Share of each batch's rows, the worst-fitting ones, that the loss leaves out once
-        annealing is over. Set it to about the share of anomalies you expect to hide among
-        the rows that are not labelled as such; where there are none, it costs a little.
+        Share of the worst-fitting rows of each batch to leave out of the loss once annealing
+        is over. Set it to about the share of unlabelled anomalies you expect among the rows;
+        if there are none, it costs a little accuracy.
     aggregate_prior
-        Scores compare a row's latent code with those of so many normal training rows (at most a
-        quarter of them); 0: with the prior N(0, I), as in the paper. See
+        Number of normal training rows (at most a quarter of them) whose latent codes a row's
+        code is compared with. 0: compare with the prior N(0, I), as in the paper. See
         `aloof.scoring.aggregate_prior`.
     patience
-        Stop a member after so many epochs without a better loss on held-out rows, and keep
+        Stop a member after this many epochs without a better loss on held-out rows, and keep
         its best state. None: train for all epochs.
     validation_fraction
         Share of the rows to hold out when `patience` is set. Labelled anomalies are held out
-        only where there are at least 10.
+        only if there are at least 10.
+    confirmed_weight
+        How many times as often as an unlabelled row to show a row labelled as normal (0). Its
+        code is also among those that others are compared with. 1: labelled as normal or not,
+        all rows count the same. Use more for rows that were checked because they seemed odd.
     contamination
-        Share of the training rows not labelled as anomalies that `predict` calls anomalies.
-        It sets the threshold of a fresh fit and nothing else; see `set_threshold`.
+        Share of the training rows not labelled as anomalies that `predict` flags. It only
+        sets the threshold after `fit`; see `set_threshold`.
     labels
-        Who wrote the labels given to `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly, 0
-        normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
+        Convention of the labels for `fit`, `score` and `calibrate`: ``"aloof"`` (1 anomaly,
+        0 normal, -1 unlabelled), ``"sklearn-outlier"`` (-1 anomaly, 1 normal), ``"pyod"``,
         ``"deepod"``, ``"deepsad"``, or a mapping such as ``{"fraud": 1, "ok": 0}``; see
         `aloof.encode_labels`.
     standardize
-        Scale features to mean 0 and variance 1 of the rows not labelled as anomalies.
-        ``"rank"``: replace values by the normal quantiles of their ranks first, so that heavy
-        tails and units make no difference. None: rows of numbers are scaled, images are not.
+        Scale features to mean 0 and variance 1, measured on the rows not labelled as
+        anomalies. ``"rank"``: first replace values by the normal quantiles of their ranks, so
+        that heavy tails and units make no difference. None: scale rows of numbers, but not
+        images.
     encoder, decoder
-        Factories ``(shape, latent_dim) -> torch.nn.Module`` for networks of your own; see
+        Factories ``(shape, latent_dim) -> torch.nn.Module`` of your own networks; see
         `aloof.networks`.
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
     precision
         ``"float32"``, or ``"bfloat16"`` to train in autocast.
     compile
-        Train through `torch.compile`; worth it for long fits on a GPU.
+        Train with `torch.compile`. Worth it for long fits on a GPU.
     checkpoint
-        File to keep the state of the fit in, every ten epochs. A killed fit that is started
-        again with the same data, parameters and (integer) seed continues from it, to the
-        same result. Removed when the fit is done.
+        File to save the state of the fit in, every ten epochs. If the fit is killed, call it
+        again with the same data, parameters and (integer) seed: it continues from the file,
+        to the same result. The file is removed when the fit is done.
     random_state
-        Seed. Member k draws from a stream of its own, derived from the seed and k.
+        Seed. Member k has its own random stream, derived from the seed and k.
     verbose
         Show a progress bar.
 
     Attributes
     ----------
     offset_
-        `predict` calls a row an anomaly if its score is below; may be changed. With a
-        false discovery rate, the score that an anomaly has to be below at least.
+        `predict` flags a row if its score is below; you may change it. With a false discovery
+        rate, no row above it is flagged.
     threshold_
         The rule behind it, a `Threshold` of `aloof.calibration`.
     calibration_scores_
-        Sorted anomaly scores of the rows given to `calibrate`; None before.
+        Sorted anomaly scores of the rows given to `calibrate`, or None.
     history_
-        Curves of the training by name, one value for each epoch and member,
+        Training curves by name, one value for each epoch and member,
         ``(epochs, n_members)``: ``loss`` (what was minimised), its parts ``normal`` and
         ``anomaly``, ``reconstruction`` and ``kl`` of the normal rows, and ``validation`` (the
         loss of held-out rows) with `patience`. ``learning_rate`` has one value for each epoch.
         See `plot_history`.
     n_iter_, best_epoch_
-        Epochs trained, and the epoch each member's state is from.
+        Number of epochs trained, and the epoch that each member's state comes from.
     training_scores_
         Anomaly scores of the training rows.
     member_seeds_
@@ -203,6 +220,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     aggregate_prior: int = 256
     patience: int | None = None
     validation_fraction: float = 0.1
+    confirmed_weight: int = 1
     contamination: float = 0.01
     labels: Labels = "aloof"
     standardize: bool | Literal["rank"] | None = None
@@ -219,7 +237,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     # Whether each member leaves out a part of the rows: their training scores are then those
     # of members that did not see them.
-    _cross_fits: bool = field(default=False, init=False)
+    _cross_fits = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -247,6 +265,62 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             checkpoint=self.checkpoint,
             title=f"{type(self).__name__} x {self.n_members}" if self.verbose else None,
         )
+        return self
+
+    def refit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        max_epochs: int | None = None,
+        on_epoch: ProgressCallback | None = None,
+    ) -> Self:
+        """Go on learning from where the members are, with other rows or other labels.
+
+        For new labels after a review: in a fraction of the time of a fit. Features keep the
+        scale of the first fit. The threshold is set as after a fit, and calibration rows are
+        forgotten: see `calibrate`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`: all rows, not only the new ones.
+        max_epochs
+            Passes over the normal rows; None: 15 in 100 of what `fit` takes. There is no
+            warm-up, and the learning rate falls to zero.
+        on_epoch
+            Called after each epoch, in place of a bar.
+
+        Returns
+        -------
+        The detector.
+        """
+        check_is_fitted(self)
+        if self.verbose and on_epoch is None:
+            with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
+                return self.refit(X, y, max_epochs=max_epochs, on_epoch=report)
+        with unchanged_on_failure([self]):
+            task = self._prepare(X, y, again=True)
+            config = self._config(task.problems[0])
+            if max_epochs is None:
+                max_epochs = max(1, round(_REFIT_SHARE * config.max_epochs))
+            results = train(
+                [task.rows],
+                task.problems,
+                self._architecture(),
+                replace(
+                    config,
+                    max_epochs=max_epochs,
+                    warmup_epochs=0,
+                    annealing_epochs=0,
+                    lr_schedule="cosine",
+                    separate_encoder=False,
+                ),
+                device=self.device_,
+                start=[self._ensemble.state()],
+                on_epoch=on_epoch,
+            )
+            self._finish(task, [_continued(self.history_, result) for result in results])
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -301,6 +375,62 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         codes = None if self._aggregate_prior is None else self._aggregate_prior.mean
         rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
         return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
+
+    def distil(self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1) -> Self:
+        """Return a detector of fewer members with nearly the same scores, for speed.
+
+        Its members are some of this detector's, trained further to give the mean of all
+        members' scores. The detector itself is left as it is. The new one is not calibrated,
+        and its threshold is that of a fresh fit.
+
+        Parameters
+        ----------
+        X
+            Rows as in `fit`, best the same ones. Images cannot be distilled.
+        y
+            Labels as in `fit`, or None.
+        n_members
+            How many members it is to have.
+
+        Returns
+        -------
+        The new detector.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        if type(self)._score_samples is not Detector._score_samples:
+            raise ValueError(
+                f"A {type(self).__name__} scores rows by more than its networks and cannot be "
+                "distilled. Fit a DualPriorVAE, and distil that."
+            )
+        if X.ndim != 2:
+            raise ValueError("Only detectors of rows of numbers can be distilled.")
+        if not 1 <= n_members <= len(self.member_seeds_):
+            raise ValueError(
+                f"n_members must be between 1 and the {len(self.member_seeds_)} members there "
+                f"are; got {n_members}."
+            )
+        labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
+        found = distil(
+            self._scorer,
+            self._ensemble,
+            self._aggregate_prior,
+            self._direction_penalty,
+            self.scaling_.transform(X).astype(np.float32),
+            self.member_seeds_,
+            n_members,
+        )
+        other = type(self)(**{**self._fitted_parameters, "n_members": n_members})
+        for name in ("n_features_in_", "feature_names_in_", "shape_", "scaling_", "device_"):
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        other._scoring_dtype = self._scoring_dtype
+        other.member_seeds_ = [self.member_seeds_[k] for k in found.members]
+        other._take_members(found.result)
+        other._aggregate_prior, other._direction_penalty = found.prior, found.penalty
+        other._scorer = other._make_scorer()
+        other._take_scores(-other._score_samples(X), normal_rows(labels))
+        return other
 
     def plot_history(self) -> Figure:
         """Return a picture of `history_`: a panel for each curve, a line for each member.
@@ -372,36 +502,46 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.device_: torch.device = state["device_"] if here else torch.device("cpu")
             self._scorer = self._make_scorer()
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
-        """Check parameters and data, and say what is to be trained."""
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
+        """Check parameters and data, and say what is to be trained; `again`: from here on."""
         check_parameters(type(self).__name__, self.get_params(deep=False))
         check_order(X, y)
-        X = self._validate(X, reset=True)
+        X = self._validate(X, reset=not again)
         labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
         self.device_ = resolve_device(self.device)
         normal = normal_rows(labels)
         seed = self._seed = seed_of(self.random_state)
-        self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in range(self.n_members)]
-        self.shape_ = X.shape[1:]
-        self.scaling_ = self._learn_scaling(X, normal)
+        if not again:
+            members = range(self.n_members)
+            self.member_seeds_ = [derive(seed, Stream.MEMBER, k) for k in members]
+            self.shape_ = X.shape[1:]
+            self.scaling_ = self._learn_scaling(X, normal)
+        elif len(self.member_seeds_) != self.n_members:
+            raise ValueError(
+                f"A refit goes on with the {len(self.member_seeds_)} members there are; "
+                f"n_members={self.n_members} takes a fit."
+            )
         folds = None
         labelled = len(normal) < len(labels)
         if self._cross_fits and labelled and enough_for(self.n_members, len(normal)):
             folds = folds_of(labels, self.n_members, seed)
-        problems = self._problems(labels, folds, seed)
+        confirmed = (
+            np.flatnonzero(labels == NORMAL) if self.confirmed_weight > 1 else normal[:0]
+        )
+        problems = self._weighted(self._problems(labels, folds, seed), confirmed)
         self._warn_without_anomalies(problems[0])
         if are_bytes(X):
             rows = torch.from_numpy(X if X.flags.writeable else X.copy())
         else:
             rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
             if not bool(torch.isfinite(rows).all()):
-                raise ValueError("X holds values too large for float32; set standardize=True.")
+                raise ValueError("X holds values too large for float32. Set standardize=True.")
         self._scoring_dtype = check_architecture(
             self._architecture(),
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
             learned_variance=self.likelihood == "gaussian",
         )
-        return Prepared(X, normal, rows, problems, folds)
+        return Prepared(X, normal, rows, problems, folds, confirmed)
 
     def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
         """Return what is trained for this detector, itself last."""
@@ -409,22 +549,28 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
         """Take the trained members, and set the threshold with them."""
-        result = results[0] if len(results) == 1 else FitResult.joined(results)
+        self._take_members(results[0] if len(results) == 1 else FitResult.joined(results))
+        self._direction_penalty: DirectionPenalty | None = None
+        self._aggregate_prior: AggregatePrior | None = None
+        self._scorer = self._make_scorer()
+        self._compare(task)
+        self._take_scores(self._training_scores(task), task.normal)
+        return self
+
+    def _take_members(self, result: FitResult) -> None:
         self.history_ = result.history
         self.best_epoch_ = result.best_epoch
         self.n_iter_ = len(result.history["loss"])
         self._ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
         self._remember_parameters()
-        self._direction_penalty: DirectionPenalty | None = None
-        self._aggregate_prior: AggregatePrior | None = None
-        self._scorer = self._make_scorer()
-        self._compare(task)
-        self.training_scores_ = self._training_scores(task)
+
+    def _take_scores(self, scores: NDArray[np.float64], normal: NDArray[np.int64]) -> None:
+        """Take anomaly scores of the training rows, and set the threshold by normal ones."""
+        self.training_scores_ = scores
         self.calibration_scores_ = None
         self._probability = None
-        self._normal = task.normal
+        self._normal = normal
         self._set(Threshold(share=self.contamination), warn=False)
-        return self
 
     def _training_scores(self, task: Prepared) -> NDArray[np.float64]:
         """Return anomaly scores of the training rows, from members that did not see them."""
@@ -455,16 +601,19 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         problems, rows = task.problems, task.rows.numpy()
         scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
         priors, penalties = [], []
-        for problem, scorer in zip(problems, scorers, strict=True):
-            normal = problem.normal if task.folds is not None else task.normal
+        known = [np.unique(problem.normal) for problem in problems]
+        if task.folds is None:
+            known = [task.normal]
+        fewest = min(map(len, known))
+        for problem, scorer, normal in zip(problems, scorers, known, strict=True):
             if self._knows_direction(problem):
                 some = rows[_spread_over(normal, _ENOUGH_ROWS)]
                 penalties.append(scorer.measure_direction(partial(_numbers, some), len(some)))
             # Rows of which a part make up the prior still say what scores other rows will have.
-            n_codes = min(self.aggregate_prior, len(normal) // 4)
+            n_codes = min(self.aggregate_prior, fewest // 4)
             if n_codes >= _FEWEST_CODES:
-                known = rows[_spread_over(normal, n_codes)]
-                priors.append(scorer.measure_prior(partial(_numbers, known), len(known)))
+                codes = rows[_with_confirmed(normal, task.confirmed, n_codes)]
+                priors.append(scorer.measure_prior(partial(_numbers, codes), len(codes)))
         self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
         self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
         self._scorer = self._make_scorer()
@@ -508,7 +657,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         )
         if self.filters is not None and (own or checked.ndim != 4):
             raise ValueError(
-                "filters are those of aloof's own networks for images (n, channels, height, "
+                "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
             )
         if checked.ndim == 4 and (not own or are_bytes(checked)):
@@ -628,7 +777,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             n_held = max(1, round(self.validation_fraction * len(normal)))
             if len(normal) - n_held < 2:
                 raise ValueError(
-                    f"patience={self.patience} holds rows out, and {len(normal)} rows are too "
+                    f"patience={self.patience} holds rows out, but {len(normal)} rows are too "
                     "few for that. Set patience=None."
                 )
             normal, held_normal = _split(normal, n_held, rng)
@@ -644,6 +793,23 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             validation_anomaly=held_anomalies,
         )
         return (problem,)
+
+    def _weighted(
+        self, problems: tuple[VAEProblem, ...], confirmed: NDArray[np.int64]
+    ) -> tuple[VAEProblem, ...]:
+        """Let an epoch pass over rows that were confirmed as normal more than once."""
+        if not len(confirmed):
+            return problems
+        heavier = []
+        for problem in problems:
+            taught = np.intersect1d(confirmed, problem.normal)  # not those held out
+            more = np.repeat(taught, self.confirmed_weight - 1)
+            rows = np.concatenate([problem.normal, more])
+            heavier.append(replace(problem, normal=rows))
+        if problems[0].rows_per_epoch is None:
+            return tuple(heavier)
+        n_rows = min(len(problem.normal) for problem in heavier)
+        return tuple(replace(problem, rows_per_epoch=n_rows) for problem in heavier)
 
     def _without_folds(
         self,
@@ -682,6 +848,26 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
+
+
+def _continued(before: dict[str, NDArray[np.float64]], result: FitResult) -> FitResult:
+    """Return the result of a refit with the curves of the training before it."""
+    history = {
+        name: np.concatenate([before[name], curve])
+        for name, curve in result.history.items()
+        if name in before
+    }
+    return replace(result, history=history, best_epoch=result.best_epoch + len(before["loss"]))
+
+
+def _with_confirmed(
+    normal: NDArray[np.int64], confirmed: NDArray[np.int64], n: int
+) -> NDArray[np.int64]:
+    """Return `n` normal rows at equal distances, up to half of them confirmed ones."""
+    sure = _spread_over(np.intersect1d(confirmed, normal), n // 2)
+    if not len(sure):
+        return _spread_over(normal, n)
+    return np.union1d(_spread_over(np.setdiff1d(normal, sure), n - len(sure)), sure)
 
 
 def _outside(X: NDArray[Any], low: float, high: float) -> bool:

@@ -26,8 +26,8 @@ def _has_probabilities(detector: Decisions) -> bool:
     if detector._probability is None:
         raise AttributeError(
             f"{type(detector).__name__} has no probabilities yet. Call calibrate(X, y) with "
-            "rows that were not used to fit, normal ones and labelled anomalies in the shares "
-            "in which they are to come."
+            "rows that were not used to fit: normal ones and labelled anomalies, in the "
+            "proportions you expect."
         )
     return True
 
@@ -226,7 +226,7 @@ class Decisions:
     def _calibration(self, purpose: str) -> NDArray[np.float64]:
         if self.calibration_scores_ is None:
             raise NotFittedError(
-                f"{type(self).__name__} is not calibrated, and {purpose} needs it to be. Call "
+                f"{type(self).__name__} is not calibrated, which {purpose} needs. Call "
                 "calibrate(X) with rows that were not used to fit."
             )
         return self.calibration_scores_

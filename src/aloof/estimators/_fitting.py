@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ from aloof.vae import FitResult, VAEProblem, count_epochs, train
 if TYPE_CHECKING:
     from aloof.estimators._base import Detector
 
-__all__ = ["Prepared", "fit_together"]
+__all__ = ["Prepared", "fit_together", "unchanged_on_failure"]
+
+_NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Prepared:
         Which of them are what, and the objective: one problem for all members, or one for each.
     folds
         Which member leaves out each row; None: no member leaves out any.
+    confirmed
+        Rows labelled as normal that count for more than others.
     """
 
     X: NDArray[Any]
@@ -46,6 +50,7 @@ class Prepared:
     rows: torch.Tensor
     problems: tuple[VAEProblem, ...]
     folds: NDArray[np.int64] | None = None
+    confirmed: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
 
     @property
     def anomalies_left_out(self) -> bool:
@@ -81,14 +86,14 @@ def fit_together(
             fit_together(detectors, data, checkpoint=checkpoint, on_epoch=report)
         return
     path = None if checkpoint is None else Path(checkpoint)
-    with _unchanged_on_failure(detectors):
+    with unchanged_on_failure(detectors):
         _fit(detectors, data, path, on_epoch)
     if path is not None:
         discard_checkpoints(path)
 
 
 @contextmanager
-def _unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
+def unchanged_on_failure(detectors: Sequence[Detector]) -> Iterator[None]:
     """Leave detectors as they were where a fit fails or is interrupted."""
     before = [dict(vars(detector)) for detector in detectors]
     try:

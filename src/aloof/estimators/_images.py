@@ -26,15 +26,15 @@ def check_axes(X: ArrayLike, owner: str) -> None:
     """Say what to do with images without an axis for channels, or with it at the end."""
     if getattr(X, "ndim", 0) == 3:
         raise ValueError(
-            f"Found array with dim 3, while {owner} takes rows (n, n_features) or images "
-            "(n, channels, height, width). Grey images need an axis of length 1: "
-            "X[:, np.newaxis]."
+            f"Found array with dim 3, but {owner} takes rows (n, n_features) or images (n, "
+            "channels, height, width). Give grey images an axis of length 1: X[:, "
+            "np.newaxis]."
         )
     shape: tuple[int, ...] = tuple(getattr(X, "shape", ()))
     if len(shape) == 4 and shape[3] in (1, 3, 4) and shape[1] > 4:
         raise ValueError(
-            f"X of shape {shape} looks like images with their channels last, while "
-            f"{owner} takes (n, channels, height, width): X.transpose(0, 3, 1, 2)."
+            f"X of shape {shape} looks like images with channels last, but {owner} takes (n, "
+            "channels, height, width). Use X.transpose(0, 3, 1, 2)."
         )
 
 
@@ -44,19 +44,19 @@ def check_images(
     """Raise an error where aloof's own convolutional networks cannot learn these images."""
     if standardize:
         raise ValueError(
-            f"{owner} does not standardise images: their pixels stay in [0, 1]. Set "
+            f"{owner} does not standardise images: pixels stay in [0, 1]. Set "
             "standardize=None or False."
         )
     if likelihood != "squared-error":
         raise ValueError(
-            f"The networks for images need likelihood='squared-error'; got {likelihood!r}. "
-            "Pass an encoder and a decoder of your own for another one."
+            "aloof's networks for images need likelihood='squared-error'; got "
+            f"{likelihood!r}. For another one, pass your own encoder and decoder."
         )
     if X.dtype == np.uint8 or X.size == 0:
         return
     lowest, highest = float(X.min()), float(X.max())
     if lowest < 0.0 or highest > 1.0:
         raise ValueError(
-            f"The pixels of images must be numbers in [0, 1], or bytes (uint8); these go from "
-            f"{lowest:g} to {highest:g}. Divide by 255, or convert: X.astype(np.uint8)."
+            f"Pixels must be numbers in [0, 1] or bytes (uint8); these range from {lowest:g} "
+            f"to {highest:g}. Divide by 255, or convert: X.astype(np.uint8)."
         )

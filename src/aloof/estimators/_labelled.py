@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 from aloof.estimators._base import Detector
-from aloof.exceptions import LabelWarning
+from aloof.exceptions import LabelWarning, warn_caller
 from aloof.vae import Objective, TrainingConfig, VAEProblem
 
 __all__ = ["LabelledDetector"]
@@ -24,20 +23,19 @@ class LabelledDetector(Detector):
     gamma
         Weight of the anomalies' loss.
     jitter
-        How far labelled anomalies are moved in every batch, the way normal rows differ from
-        each other, in their standard deviations: each anomaly then stands for its
-        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"`` and
-        for images.
+        How far to move labelled anomalies in every batch, in the directions in which normal
+        rows differ and in units of their standard deviation. Each anomaly then stands for its
+        neighbourhood. None: 0.5, or 0 with ``likelihood="bernoulli"`` and for images.
     warmup_epochs
-        Passes over normal rows alone before anomalies join; None: a third of all passes.
+        Passes over normal rows alone before anomalies join. None: a third of all passes.
     anomaly_interval
-        Anomalies join every so many batches.
+        Anomalies join every n-th batch.
     anomaly_batch_size
-        Anomalous rows in such a batch; few anomalies are reused, all equally often.
+        Anomalies in such a batch. If there are fewer, they are reused, all equally often.
     freeze_decoder
-        Anomalies teach the encoder only.
+        Whether anomalies train only the encoder.
     separate_encoder
-        Anomalies have an encoder of their own: an ablation of the paper, and worse.
+        Whether anomalies have their own encoder. An ablation of the paper; it does worse.
     """
 
     gamma: float = 0.1
@@ -73,18 +71,16 @@ class LabelledDetector(Detector):
 
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         if len(problem.anomaly) == 0:
-            warnings.warn(
-                f"{type(self).__name__} was given no labelled anomaly (no 1 in y): it is "
-                "trained as a plain VAE.",
+            warn_caller(
+                f"{type(self).__name__} was given no labelled anomalies (no 1 in y), so it "
+                "trains as a plain VAE.",
                 LabelWarning,
-                stacklevel=4,
             )
             return
         max_epochs, warmup_epochs = self._max_epochs(problem), self._warmup_epochs(problem)
         if max_epochs <= warmup_epochs:
-            warnings.warn(
+            warn_caller(
                 f"max_epochs={max_epochs} ends before the labelled anomalies join after "
-                f"warmup_epochs={warmup_epochs}: they are not used.",
+                f"warmup_epochs={warmup_epochs}, so they are not used.",
                 LabelWarning,
-                stacklevel=4,
             )

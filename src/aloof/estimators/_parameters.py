@@ -117,6 +117,7 @@ _CHECKS: dict[str, Check] = {
         "the name of a file, or None",
     ),
     "compile": BOOLEAN,
+    "confirmed_weight": integer(1),
     "contamination": real(0, 0.5, above=True),
     "decoder": _FACTORY,
     "device": (lambda v: isinstance(v, str), "a string such as 'auto' or 'cuda:0'"),
@@ -194,7 +195,7 @@ def check_parameters(
     if parameters.get("checkpoint") is not None and not isinstance(seed, Integral):
         problems.append(
             f"The 'checkpoint' parameter of {owner} needs an int as random_state: a fit "
-            "without a seed cannot be continued."
+            "without a seed cannot continue."
         )
     if problems:
         raise ValueError(" ".join(problems))

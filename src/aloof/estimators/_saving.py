@@ -115,8 +115,8 @@ def restored(
         )
     if saved.custom_networks and (encoder is None or decoder is None):
         raise ModelError(
-            f"{folder} was fitted with networks of your own, and a model folder holds no "
-            "code. Pass the factories: load(path, encoder=..., decoder=...)."
+            f"{folder} was fitted with your own networks, and a model folder holds no code. "
+            "Pass the factories: load(path, encoder=..., decoder=...)."
         )
     where = resolve_device(device)
     with refusing(folder):
@@ -130,12 +130,12 @@ def restored(
 def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
     """Return the detector with the parameters of the manifest, checked as `fit` does."""
     if saved.method != cls.method:
-        raise ValueError(f"method is {saved.method!r} and should be {cls.method!r}")
+        raise ValueError(f"method is {saved.method!r}, but should be {cls.method!r}")
     parameters = dict(saved.parameters)
     if unknown := sorted(parameters.keys() - cls().get_params(deep=False).keys()):
         raise ValueError(
-            f"{cls.__name__} has no parameter {unknown[0]!r}. If aloof "
-            f"{saved.versions['aloof']}, which the model was saved with, had one, fit it again"
+            f"{cls.__name__} has no parameter {unknown[0]!r}. It was saved by aloof "
+            f"{saved.versions['aloof']}; if that version had one, fit the model again"
         )
     for name in ("hidden", "filters"):
         if isinstance(parameters.get(name), list):
@@ -184,8 +184,8 @@ def _fill(
     rtol, atol = _TOLERANCE[saved.scoring_dtype]
     if not np.allclose(_probe(detector), saved.probe, rtol=rtol, atol=atol):
         raise ModelError(
-            f"The networks do not give the scores that {folder} was saved with. "
-            "Pass the factories that the model was fitted with."
+            f"These networks do not reproduce the scores saved in {folder}. Pass the "
+            "factories the model was fitted with."
         )
     if saved.feature_names_in is not None:
         detector.feature_names_in_ = np.array(saved.feature_names_in, dtype=object)
@@ -222,7 +222,7 @@ def _fill_scores(detector: Detector, tensors: SavedTensors) -> None:
     scores = tensors.take("training_scores", torch.float64, None, infinite=True)
     normal = tensors.take("training_normal", torch.int64, None)
     if not 0 <= int(normal.min()) <= int(normal.max()) < len(scores):
-        raise ValueError("the tensor training_normal names rows that are not there")
+        raise ValueError("the tensor training_normal names rows that do not exist")
     detector.training_scores_, detector._normal = scores.numpy(), normal.numpy()
     detector.calibration_scores_ = None
     if "calibration_scores" in tensors:
@@ -271,7 +271,7 @@ def _decide(detector: Detector, saved: DetectorManifest, folder: str) -> None:
         if rule.fdr is not None and detector.calibration_scores_ is None:
             raise ModelError(
                 f"The threshold's rule in {folder} is {rule}, which needs a calibrated "
-                "detector, and this one is not."
+                "detector, but this one is not calibrated."
             )
         if now.rule == before.rule:
             detector._take(rule, now.anomaly_score)
@@ -280,7 +280,7 @@ def _decide(detector: Detector, saved: DetectorManifest, folder: str) -> None:
     elif now.rule is not None and now.rule != before.rule:
         raise ModelError(
             f"Both the anomaly_score and the rule of the threshold in {folder} were edited. "
-            "Edit one of them; the other one follows."
+            "Edit only one; the other follows."
         )
     else:
         detector._take(Threshold(value=now.anomaly_score), now.anomaly_score)

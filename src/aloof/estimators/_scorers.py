@@ -68,8 +68,8 @@ def check_scorer(owner: str, labels: Labels, response: Response) -> None:
             ours = _OURS.get(name, "roc_auc")
             raise LabelError(
                 f"scikit-learn's scorer with {name} would be wrong: {reason}. Use "
-                f"scoring=aloof.metrics.scorer({ours!r}), which knows what the labels of "
-                f"{owner} mean."
+                f"scoring=aloof.metrics.scorer({ours!r}), which knows what {owner}'s labels "
+                "mean."
             )
 
 
@@ -109,26 +109,29 @@ def _wrong(scorer: Any, mapping: Mapping[Any, int], response: Response) -> str |
     anomalies = [value for value, meaning in mapping.items() if meaning == ANOMALY]
     normal = [value for value, meaning in mapping.items() if meaning == NORMAL]
     if len(anomalies) != 1 or len(normal) != 1:
-        return "it takes one label of anomalies and one of normal rows"
+        return "it needs one label for anomalies and one for normal rows"
     (anomaly,), (ordinary,) = anomalies, normal
     if response == "predict_proba":
-        columns = "the columns of predict_proba are normal and anomaly, which is not the order"
-        return None if _greater(anomaly, ordinary) else f"{columns} of the labels"
+        columns = (
+            "the columns of predict_proba are normal and anomaly, but the labels are in the "
+            "order"
+        )
+        return None if _greater(anomaly, ordinary) else f"{columns}"
     if response == "predict" and (anomaly, ordinary) != (-1, 1):
-        return f"predict returns -1 and 1, and the labels are {anomaly!r} and {ordinary!r}"
+        return f"predict returns -1 and 1, but the labels are {anomaly!r} and {ordinary!r}"
     if response == "predict" and UNLABELLED in mapping.values():
         return "it counts unlabelled rows as wrong"
     positive = _positive(scorer)
     if response == "predict":
         if positive in (None, anomaly):
             return None
-        return f"it is about label {positive!r}, which is that of normal rows"
+        return f"it measures label {positive!r}, which means normal"
     if positive is None and _greater(ordinary, anomaly):
         return None
     if positive is None or positive == anomaly:
         label = anomaly if positive is None else positive
-        return f"label {label!r} should score high, and what scores high is normal"
-    return f"it is about label {positive!r}, which is not that of anomalies"
+        return f"label {label!r} should score high, but normal rows score high"
+    return f"it measures label {positive!r}, which does not mean anomaly"
 
 
 def _positive(scorer: Any) -> Any | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -15,10 +15,10 @@ from torch import Tensor
 
 from aloof.calibration import Evidence, Threshold
 from aloof.estimators._base import Detector
-from aloof.estimators._fitting import Prepared
+from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._hidden import estimate_hidden
-from aloof.estimators._parameters import check_parameters, integer, one_of, or_none
+from aloof.estimators._parameters import BOOLEAN, check_parameters, integer, one_of, or_none
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
@@ -27,23 +27,43 @@ from aloof.labels import NORMAL
 from aloof.persistence import SavedTensors, section_of
 from aloof.scoring import Explanation, feature_errors
 from aloof.shallow import Forest, Neighbours
-from aloof.training import Stream, derive
-from aloof.vae import FitResult, Method
+from aloof.training import ProgressCallback, Stream, derive
+from aloof.vae import FitResult, Method, TrainingConfig, VAEProblem
 
 __all__ = ["Committee"]
 
-_OWN, _MAX_MIN, _RANKS, _PLAIN = "own", "max-min", "ranks", "plain"
-_NEIGHBOURS, _TREES = "neighbours", "trees"
+_OWN, _MAX_MIN, _RANKS, _PLAIN, _NEIGHBOURS = "own", "max-min", "ranks", "plain", "neighbours"
 
 # The views that are detectors, beside the DP-VAE that a committee is itself.
 _VIEWS: dict[str, type[Detector]] = {_MAX_MIN: MaxMinVAE, _RANKS: DualPriorVAE, _PLAIN: VAE}
 
+# What trees see beside the values: the errors of these views, and the scores of those.
+_TREES = {"trees": (_OWN, (_OWN,)), "trees-plain": (_PLAIN, (_PLAIN, _NEIGHBOURS))}
+
 # Most rows that nearest neighbours are looked for among.
 _MOST_NEIGHBOURS = 1024
 
-# What trees add counts in so far as it is beyond what every second or third normal row has,
-# and with this weight; labelled anomalies that make trees worth the whole of it.
-_BEYOND, _WEIGHT, _ENOUGH_LABELS = 1.0, 0.75, 10
+# What an average normal row has: trees count in so far as labelled anomalies that they did not
+# see have more. Fewer labels than folds cannot say; so many would make trees count in full.
+_AVERAGE, _ENOUGH_LABELS = 1.0, 10
+
+
+_ERRORS = frozenset(view for view, _ in _TREES.values())
+
+
+class _Seen(NamedTuple):
+    """What the views see of some rows: values, errors in each feature, anomaly scores."""
+
+    rows: NDArray[np.float64]
+    errors: dict[str, NDArray[np.float64]]
+    scores: dict[str, NDArray[np.float64]]
+
+    def by_trees(self, name: str) -> NDArray[np.float64]:
+        """Return what trees see."""
+        view, scores = _TREES[name]
+        return np.column_stack(
+            [self.rows, self.errors[view], *(self.scores[n] for n in scores)]
+        )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -54,20 +74,21 @@ class Committee(DualPriorVAE):
     come, VAEs where they are not. A committee has both. Its views are DP-VAE, MML-VAE, DP-VAE
     on ranks in place of values, the plain VAE that they were before anomalies joined, and
     nearest neighbours. Trees then learn to tell labelled anomalies from other rows, by their
-    values and by how wrong the plain VAE has them.
+    values and by how wrong the VAEs have them.
 
     Every member leaves out a part of the rows, so that each training row has a score from a
     member that did not see it. Against these scores of normal rows, those of any view become
     evidence: minus the logarithm of a p-value. The anomaly score is the mean evidence of the
-    views, and what trees add to it. Trees never take anything away: they know nothing of kinds
-    of anomalies that nobody labelled.
+    views, plus that of the trees. Evidence is never negative: trees, which know nothing of
+    kinds of anomalies that nobody labelled, speak for an anomaly or not at all.
 
     Without a labelled anomaly it is the plain VAE, and `fit` says so.
 
     Parameters
     ----------
     n_trees
-        Trees, shared out among the members.
+        Trees, shared out among the members. A single member has no rows to leave out, and there
+        are no trees.
 
     Attributes
     ----------
@@ -98,10 +119,10 @@ class Committee(DualPriorVAE):
     True
     """
 
-    n_trees: int = 200
+    n_trees: int = 400
 
     method: ClassVar[str] = "committee"
-    _cross_fits: bool = field(default=True, init=False, repr=False)
+    _cross_fits = True
 
     @property
     def _learns(self) -> Method:
@@ -121,45 +142,39 @@ class Committee(DualPriorVAE):
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False)
-        score, features = -self._score_samples(rows), self._features(rows)
-        voices = self._voices(rows, features)
-        evidence = {
-            name: (self._evidence[name](scores) / len(voices))[:, None]
-            for name, scores in voices.items()
-        }
+        seen = self._see(rows)
+        score = self._evidence_of(seen).astype(np.float32).astype(np.float64)
         own = super().explain(rows)
         reconstruction, latent = np.zeros_like(own.latent), np.zeros_like(own.latent)
-        for name, view in self._views():
-            found = own if view is self else Detector.explain(view, rows)
+        for name, scores in seen.scores.items():
+            evidence = (self._evidence[name](scores) / len(seen.scores))[:, None]
+            if name == _NEIGHBOURS:
+                assert self._neighbours is not None
+                reconstruction += _shares(self._neighbours.differences(seen.rows)) * evidence
+                continue
+            found = own if name == _OWN else Detector.explain(self._others[name], rows)
             parts = _shares(np.stack([found.reconstruction, found.latent]), axes=(0, 2))
-            reconstruction += parts[0] * evidence[name]
-            latent += parts[1] * evidence[name]
-        if self._neighbours is not None:
-            apart = self._neighbours.differences(features[:, : self.n_features_in_])
-            reconstruction += _shares(apart) * evidence[_NEIGHBOURS]
-        if self._forest is not None:
-            latent += self._explain_trees(self._forest, features)
+            reconstruction += parts[0] * evidence
+            latent += parts[1] * evidence
+        for name in self._forests:
+            latent += self._explain_trees(name, seen)
         # What rounding left over goes to the largest part.
         total = reconstruction + latent
         latent[np.arange(len(total)), total.argmax(1)] += score - total.sum(1)
         return replace(own, reconstruction=reconstruction, latent=latent, score=score)
 
-    def _explain_trees(
-        self, forest: Forest, features: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _explain_trees(self, name: str, seen: _Seen) -> NDArray[np.float64]:
         """Return what trees add, shared out among the features of the data."""
-        moved = np.maximum(forest.contributions(features), 0.0)
-        n = self.n_features_in_
-        # An error in a feature speaks for the feature; the plain VAE's score for its errors.
+        n, forest, inputs = self.n_features_in_, self._forests[name], seen.by_trees(name)
+        moved = np.maximum(forest.contributions(inputs), 0.0)
+        # An error in a feature speaks for the feature, and a view's score for its errors.
         found = moved[:, :n] + moved[:, n : 2 * n]
-        found += moved[:, 2 * n :] * _shares(features[:, n : 2 * n])
-        return _shares(found) * self._added(forest.score(features))[:, None]
+        found += moved[:, 2 * n :].sum(1, keepdims=True) * _shares(inputs[:, n : 2 * n])
+        added = self._evidence[name](forest.score(inputs)) / len(self._forests)
+        return _shares(found) * (self.tree_weight_ * added)[:, None]
 
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        features = self._features(X)
-        scores = self._mean_voice(self._voices(X, features))
-        if self._forest is not None:
-            scores = scores + self._added(self._forest.score(features))
+        scores = self._evidence_of(self._see(X))
         return -scores.astype(np.float32).astype(np.float64)
 
     def _views(self) -> Iterator[tuple[str, Detector]]:
@@ -167,39 +182,41 @@ class Committee(DualPriorVAE):
         yield _OWN, self
         yield from self._others.items()
 
-    def _voices(
-        self, X: NDArray[Any], features: NDArray[np.float64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """Return the anomaly scores of each view, trees apart."""
-        found = {
-            name: features[:, -1]
-            if name == _PLAIN
-            else -view._scorer.score(view._reader(X), len(X))
-            for name, view in self._views()
-        }
+    def _see(self, X: NDArray[Any]) -> _Seen:
+        """Look at rows with every view but the trees."""
+        seen = _Seen(self.scaling_.transform(X), {}, {})
+        for name, view in self._views():
+            reader, scorer = view._reader(X), view._scorer
+            if self._forests and name in _ERRORS:
+                seen.errors[name], seen.scores[name] = feature_errors(scorer, reader, len(X))
+            else:
+                seen.scores[name] = -scorer.score(reader, len(X))
         if self._neighbours is not None:
-            found[_NEIGHBOURS] = self._neighbours.distance(features[:, : self.n_features_in_])
-        return found
+            seen.scores[_NEIGHBOURS] = self._neighbours.distance(seen.rows)
+        return seen
 
-    def _mean_voice(self, voices: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return the mean evidence of views."""
-        evidence = [self._evidence[name](scores) for name, scores in voices.items()]
-        mean: NDArray[np.float64] = np.mean(evidence, axis=0)
+    def _evidence_of(self, seen: _Seen) -> NDArray[np.float64]:
+        """Return the mean evidence of the views, and what trees add to it."""
+        shares = {
+            name: forest.score(seen.by_trees(name)) for name, forest in self._forests.items()
+        }
+        return self._added_up(seen.scores, shares)
+
+    def _added_up(
+        self,
+        scores: Mapping[str, NDArray[np.float64]],
+        shares: Mapping[str, NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        """Return the evidence in scores of views, and in shares of anomalies trees see."""
+        total: NDArray[np.float64] = self._mean_evidence(scores)
+        if shares:
+            total = total + self.tree_weight_ * self._mean_evidence(shares)
+        return total
+
+    def _mean_evidence(self, scores: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        found = [self._evidence[name](values) for name, values in scores.items()]
+        mean: NDArray[np.float64] = np.mean(found, axis=0)
         return mean
-
-    def _features(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return what trees see: values, how wrong the plain VAE has them, and its score."""
-        rows = self.scaling_.transform(X)
-        if _PLAIN not in self._others:
-            return rows
-        plain = self._others[_PLAIN]
-        return np.column_stack([rows, *feature_errors(plain._scorer, plain._reader(X), len(X))])
-
-    def _added(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what trees add to a score, given the shares of anomalies they see."""
-        evidence = self._evidence[_TREES](shares)
-        found: NDArray[np.float64] = self.tree_weight_ * np.maximum(evidence - _BEYOND, 0.0)
-        return found
 
     def _check(self) -> None:
         """Refuse parameters that a committee cannot have."""
@@ -207,36 +224,75 @@ class Committee(DualPriorVAE):
             type(self).__name__,
             self.get_params(deep=False),
             {
-                "n_members": integer(2),
                 "n_trees": integer(1),
                 "likelihood": one_of(("squared-error", "gaussian")),
                 "separate_encoder": (lambda v: v is False, "False"),
                 "patience": (lambda v: v is None, "None: its members leave out rows already"),
                 "encoder": (lambda v: v is None, "None: a committee has aloof's own networks"),
+                "max_epochs": or_none(integer(2)),
                 "warmup_epochs": or_none(integer(1)),
-                "standardize": (lambda v: v is None or v is True, "True or None"),
+                "standardize": or_none(BOOLEAN),
             },
         )
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None) -> Prepared:
+    def refit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        max_epochs: int | None = None,
+        on_epoch: ProgressCallback | None = None,
+    ) -> Self:
+        """Fit anew, with other rows or other labels: its views cannot go on from here.
+
+        Parameters
+        ----------
+        X, y, on_epoch
+            As in `aloof.DualPriorVAE.refit`.
+        max_epochs
+            Passes over the normal rows; None: as many as `fit` takes.
+
+        Returns
+        -------
+        The committee.
+        """
+        check_is_fitted(self)
+        known = self.max_epochs
+        title = f"{type(self).__name__} x {self.n_members}"
+        shows = self.verbose and on_epoch is None
+        try:
+            self.max_epochs = known if max_epochs is None else max_epochs
+            fit_together([self], [(X, y)], on_epoch=on_epoch, title=title if shows else None)
+        finally:
+            self.max_epochs = known
+        return self
+
+    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
         self._check()
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"{type(self).__name__} takes rows of numbers (n, n_features); got "
                 f"{X.ndim} dimensions. Use DualPriorVAE for images."  # type: ignore[union-attr]
             )
-        return super()._prepare(X, y)
+        return super()._prepare(X, y, again=again)
 
     def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
         """Return the views to train; the plain VAE is the warm-up of two of them."""
         self._others: dict[str, Detector] = {}
         if not task.problems[0].uses_anomalies:
             return [(self, task)]
-        y = np.ones(len(task.X), np.int64)
-        y[task.normal] = NORMAL
+        config = self._config(task.problems[0])
+        if config.warmup_epochs >= config.max_epochs:
+            raise ValueError(
+                f"warmup_epochs={config.warmup_epochs} leaves no epoch in which labelled "
+                f"anomalies join: there are {config.max_epochs}. Set fewer."
+            )
+        y = np.ones(len(task.X))
+        y[task.normal] = np.nan
+        y[task.confirmed] = NORMAL
         parts: list[tuple[Detector, Prepared]] = []
         for name, kind in _VIEWS.items():
-            view = self._others[name] = self._view(kind, ranks=name == _RANKS)
+            view = self._others[name] = self._view(kind, config, ranks=name == _RANKS)
             prepared = view._prepare(task.X, y)
             if name == _PLAIN:
                 self._plain_task = prepared
@@ -244,81 +300,107 @@ class Committee(DualPriorVAE):
                 parts.append((view, prepared))
         return [*parts, (self, task)]
 
-    def _view(self, kind: type[Detector], *, ranks: bool) -> Detector:
+    def _warmup_epochs(self, problem: VAEProblem) -> int:
+        return max(1, super()._warmup_epochs(problem))  # the plain VAE is what it leads to
+
+    def _view(self, kind: type[Detector], config: TrainingConfig, *, ranks: bool) -> Detector:
         """Return a detector with the parameters of this one."""
         known = kind().get_params(deep=False)
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
-        view = kind(**{**shared, **own, "standardize": "rank" if ranks else None})
+        if "warmup_epochs" in known:
+            own["warmup_epochs"] = config.warmup_epochs  # as here, so that it can be shared
+        if ranks:
+            own["standardize"] = "rank"
+        view = kind(**{**shared, **own})
         view._cross_fits = True
         return view
 
     def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
         """Take the trained views, grow trees, and weigh what each says by held-out rows."""
         super()._finish(task, results)
-        self._forest: Forest | None = None
+        self._forests: dict[str, Forest] = {}
         self._neighbours: Neighbours | None = None
-        self._evidence: dict[str, Evidence] = {}
         self.tree_weight_, self.hidden_share_ = 0.0, 0.0
         self.suspects_ = np.empty(0, np.int64)
         if self._others:
             warmups = [result.warmup for result in results]
             plain, prepared = self._others[_PLAIN], self.__dict__.pop("_plain_task")
             plain._finish(prepared, [found for found in warmups if found is not None])
-        voices = {name: view.training_scores_ for name, view in self._views()}
-        for name, scores in voices.items():
-            self._evidence[name] = Evidence.fit(scores[task.normal])
-        added = self._grow(task) if self._others else np.zeros(len(task.X))
-        if self._others:
-            self._suspect(task, self._mean_voice(voices) + added)
-            voices[_NEIGHBOURS] = self._find_neighbours(task)
-        scores = self._mean_voice(voices) + added
+        seen = _Seen(
+            self.scaling_.transform(task.X),
+            {},
+            {name: view.training_scores_ for name, view in self._views()},
+        )
+        self._evidence = {
+            name: Evidence.fit(scores[task.normal]) for name, scores in seen.scores.items()
+        }
+        shares = self._complete(task, seen) if self._others else {}
+        scores = self._added_up(seen.scores, shares)
         self.training_scores_ = scores.astype(np.float32).astype(np.float64)
         self._set(Threshold(share=self.contamination), warn=False)
         return self
 
-    def _grow(self, task: Prepared) -> NDArray[np.float64]:
-        """Grow trees, and return what they add to the training rows they did not see."""
-        if task.folds is None:  # too few rows for trees that leave some out
-            return np.zeros(len(task.X))
-        features = self._training_features(task)
-        anomalous = np.ones(len(features), np.bool_)
-        anomalous[task.normal] = False
-        parts, shares = [], np.empty(len(features))
-        for member in range(self.n_members):
-            seen, own = task.folds != member, task.folds == member
-            n_trees = len(range(member, self.n_trees, self.n_members))
-            if not n_trees:
-                continue
-            seed = derive(self.member_seeds_[member], Stream.SPLIT)
-            forest = Forest.fit(features[seen], anomalous[seen], n_trees=n_trees, seed=seed)
-            shares[own] = forest.score(features[own])
-            parts.append(forest)
-        self._forest = Forest.joined(parts)
-        known = np.flatnonzero(anomalous)
-        if not task.anomalies_left_out:
-            shares[known] = self._forest.score(features[known])
-        evidence = self._evidence[_TREES] = Evidence.fit(shares[task.normal])
-        if task.anomalies_left_out:
-            recognised = float(evidence(shares[known]).mean()) - _BEYOND
-        else:  # nothing is known of how well trees do; a few labels are worth a little
-            recognised = len(known) / _ENOUGH_LABELS
-        self.tree_weight_ = _WEIGHT * min(1.0, max(0.0, recognised))
-        return self._added(shares)
+    def _complete(self, task: Prepared, seen: _Seen) -> dict[str, NDArray[np.float64]]:
+        """Grow trees and find neighbours; return what trees say of rows they did not see.
 
-    def _training_features(self, task: Prepared) -> NDArray[np.float64]:
-        """Return what trees see of training rows, from members that did not see these."""
-        plain, rows = self._others[_PLAIN], self.scaling_.transform(task.X)
-        found = np.empty((len(rows), 2 * rows.shape[1] + 1))
+        Trees that see errors of DP-VAE come first: with them, rows that look like labelled
+        anomalies are found, and are no neighbours of anybody.
+        """
+        shares: dict[str, NDArray[np.float64]] = {}
+        for number, name in enumerate(_TREES):
+            if number:
+                self._suspect(task, self._added_up(seen.scores, shares))
+                seen.scores[_NEIGHBOURS] = self._find_neighbours(task, seen.rows)
+            if task.folds is not None:  # else there are too few rows to leave some out
+                view = _TREES[name][0]
+                seen.errors[view] = self._training_errors(dict(self._views())[view], task)
+                shares[name] = self._grow(name, task, seen.by_trees(name))
+                self._weigh(task, shares)
+        return shares
+
+    def _training_errors(self, view: Detector, task: Prepared) -> NDArray[np.float64]:
+        """Return errors in training rows, of members that did not see them."""
         assert task.folds is not None
-        scorers = [(NO_FOLD, plain._scorer), *enumerate(plain._member_scorers())]
-        for fold, scorer in scorers:
+        rows = view.scaling_.transform(task.X)
+        found = np.empty_like(rows)
+        for fold, scorer in [(NO_FOLD, view._scorer), *enumerate(view._member_scorers())]:
             own = np.flatnonzero(task.folds == fold)
             if len(own):
-                mine = rows[own]
-                errors, scores = feature_errors(scorer, partial(_some, mine), len(mine))
-                found[own] = np.column_stack([mine, errors, scores])
+                found[own] = feature_errors(scorer, partial(_some, rows[own]), len(own))[0]
         return found
+
+    def _grow(
+        self, name: str, task: Prepared, inputs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Grow trees for each fold, and return what they say of the rows they did not see."""
+        assert task.folds is not None
+        anomalous = np.ones(len(inputs), np.bool_)
+        anomalous[task.normal] = False
+        parts, shares = [], np.empty(len(inputs))
+        n_trees = max(1, round(self.n_trees / self.n_members / len(_TREES)))
+        for member, seed in enumerate(self.member_seeds_):
+            seen, own = task.folds != member, task.folds == member
+            stream = derive(seed, Stream.SPLIT, list(_TREES).index(name))
+            forest = Forest.fit(inputs[seen], anomalous[seen], n_trees=n_trees, seed=stream)
+            shares[own] = forest.score(inputs[own])
+            parts.append(forest)
+        self._forests[name] = Forest.joined(parts)
+        shared = np.flatnonzero(task.folds == NO_FOLD)
+        if len(shared):
+            shares[shared] = self._forests[name].score(inputs[shared])
+        self._evidence[name] = Evidence.fit(shares[task.normal])
+        return shares
+
+    def _weigh(self, task: Prepared, shares: Mapping[str, NDArray[np.float64]]) -> None:
+        """Let trees count as far as they recognise labelled anomalies they did not see."""
+        labelled = np.setdiff1d(np.arange(len(task.X)), task.normal)
+        if task.anomalies_left_out:
+            evidence = self._mean_evidence(shares)[labelled]
+            recognised = float(evidence.mean()) - _AVERAGE
+        else:
+            recognised = len(labelled) / _ENOUGH_LABELS
+        self.tree_weight_ = min(1.0, max(0.0, recognised))
 
     def _suspect(self, task: Prepared, scores: NDArray[np.float64]) -> None:
         """Find rows without a label that look like labelled anomalies."""
@@ -330,9 +412,10 @@ class Committee(DualPriorVAE):
         order = np.argsort(-scores[task.normal], kind="stable")
         self.hidden_share_, self.suspects_ = share, task.normal[order[:n]]
 
-    def _find_neighbours(self, task: Prepared) -> NDArray[np.float64]:
+    def _find_neighbours(
+        self, task: Prepared, rows: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Choose rows to measure distances to, and return those of the training rows."""
-        rows = self.scaling_.transform(task.X)
         trusted = np.setdiff1d(task.normal, self.suspects_)
         steps = np.linspace(0, len(trusted) - 1, min(_MOST_NEIGHBOURS, len(trusted)))
         chosen = trusted[steps.round().astype(np.int64)]
@@ -360,10 +443,9 @@ class Committee(DualPriorVAE):
                 tensors[f"evidence.{name}.{part.name}"] = value
         if self._neighbours is not None:
             tensors["neighbours"] = torch.from_numpy(self._neighbours.rows)
-        if self._forest is not None:
-            for part in fields(self._forest):
-                value = torch.tensor(getattr(self._forest, part.name))
-                tensors[f"forest.{part.name}"] = value
+        for name, forest in self._forests.items():
+            for part in fields(forest):
+                tensors[f"{name}.{part.name}"] = torch.tensor(getattr(forest, part.name))
 
     def _restore(self, manifest: Mapping[str, Any], tensors: SavedTensors, folder: str) -> None:
         from aloof.estimators._manifest import CommitteeSection
@@ -380,14 +462,16 @@ class Committee(DualPriorVAE):
             model = dict(saved.views[name]), own
             self._others[name] = restored(kind, folder, model, None, None, str(self.device_))
         names = [name for name, _ in self._views()]
-        self._neighbours = self._forest = None
+        self._neighbours, self._forests = None, {}
         if "neighbours" in tensors:
             rows = tensors.take("neighbours", torch.float64, None, self.n_features_in_)
             self._neighbours = Neighbours(rows.numpy())
             names.append(_NEIGHBOURS)
-        if "forest.roots" in tensors:
-            self._forest = _restored_forest(tensors, 2 * self.n_features_in_ + 1)
-            names.append(_TREES)
+        for name, (_, scores) in _TREES.items():
+            if f"{name}.roots" in tensors:
+                width = 2 * self.n_features_in_ + len(scores)
+                self._forests[name] = _restored_forest(tensors, name, width)
+                names.append(name)
         self._evidence = {name: _restored_evidence(tensors, name) for name in names}
 
 
@@ -414,18 +498,18 @@ def _restored_evidence(tensors: SavedTensors, name: str) -> Evidence:
     return Evidence(scores.numpy(), worth.numpy(), scale)
 
 
-def _restored_forest(tensors: SavedTensors, n_features: int) -> Forest:
-    feature = tensors.take("forest.feature", torch.int32, None)
+def _restored_forest(tensors: SavedTensors, name: str, n_features: int) -> Forest:
+    feature = tensors.take(f"{name}.feature", torch.int32, None)
     n = len(feature)
-    own = {"threshold": torch.float64, "left": torch.int32, "right": torch.int32}
-    found = {name: tensors.take(f"forest.{name}", kind, n) for name, kind in own.items()}
-    found["value"] = tensors.take("forest.value", torch.float64, n)
-    roots = tensors.take("forest.roots", torch.int64, None)
-    depth = int(tensors.take("forest.depth", torch.int64))
+    kinds = {"threshold": torch.float64, "left": torch.int32, "right": torch.int32}
+    found = {part: tensors.take(f"{name}.{part}", kind, n) for part, kind in kinds.items()}
+    found["value"] = tensors.take(f"{name}.value", torch.float64, n)
+    roots = tensors.take(f"{name}.roots", torch.int64, None)
+    depth = int(tensors.take(f"{name}.depth", torch.int64))
     nodes = torch.cat([found["left"], found["right"], roots])
     if int(nodes.min()) < 0 or int(nodes.max()) >= n:
-        raise ValueError("the tensors of the forest name nodes that are not there")
-    if int(feature.min()) < 0 or int(feature.max()) >= n_features or depth < 0:
-        raise ValueError("the tensors of the forest name features that are not there")
-    arrays = {name: value.numpy() for name, value in found.items()}
+        raise ValueError(f"the tensors of {name} name nodes that are not there")
+    if int(feature.min()) < 0 or int(feature.max()) >= n_features or not 0 <= depth <= n:
+        raise ValueError(f"the tensors of {name} name features that are not there")
+    arrays = {part: value.numpy() for part, value in found.items()}
     return Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)

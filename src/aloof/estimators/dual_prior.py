@@ -15,22 +15,22 @@ __all__ = ["DualPriorVAE"]
 class DualPriorVAE(LabelledDetector):
     r"""Semi-supervised anomaly detection with the dual-prior VAE (DP-VAE).
 
-    Normal rows are drawn to the prior :math:`N(0, I)`, labelled anomalies to
-    :math:`N(\alpha 1, I)`, through one encoder. What is unlike both is an anomaly, too: scores
+    One encoder pulls normal rows towards the prior :math:`N(0, I)` and labelled anomalies
+    towards :math:`N(\alpha 1, I)`. Rows unlike both score as anomalies, too, because scores
     start from the normal prior alone.
 
     Parameters
     ----------
     alpha
-        Where the anomalies' prior lies, on every latent axis.
+        Position of the anomalies' prior on every latent axis.
     direction_penalty
-        Also charge a row for how far its latent code lies towards that prior, compared with
-        normal rows; see `aloof.scoring.direction_penalty`. False: the score is the ELBO, as in
-        the paper.
+        Also penalise a row whose latent code lies further towards that prior than those of
+        normal rows; see `aloof.scoring.direction_penalty`. If False, the score is the ELBO, as
+        in the paper.
 
     Notes
     -----
-    Without a labelled anomaly this is a plain VAE, and `fit` says so.
+    Without labelled anomalies this is a plain VAE, and `fit` warns.
 
     Examples
     --------

@@ -16,8 +16,8 @@ __all__ = ["MaxMinVAE"]
 class MaxMinVAE(LabelledDetector):
     """Semi-supervised anomaly detection with the max-min-likelihood VAE (MML-VAE).
 
-    The ELBO of normal rows is maximised while the CUBO, an upper bound of the likelihood,
-    is minimised on labelled anomalies.
+    Maximises the ELBO of normal rows, and minimises the CUBO, an upper bound on the
+    likelihood, of labelled anomalies.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class MaxMinVAE(LabelledDetector):
 
     Notes
     -----
-    Without a labelled anomaly this is a plain VAE, and `fit` says so.
+    Without labelled anomalies this is a plain VAE, and `fit` warns.
     """
 
     beta_cubo: float = 0.02

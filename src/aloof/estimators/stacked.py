@@ -23,10 +23,10 @@ def fit_many(
 ) -> None:
     """Fit each detector to its own data, all members of all detectors in one stack.
 
-    The result is that of fitting one after the other, up to floating-point rounding, in a
-    fraction of the time: for cross-validation, for repeated splits, for a grid of numbers
+    Gives the same result as fitting one after the other, up to floating-point rounding, in a
+    fraction of the time. Use it for cross-validation, repeated splits, or a grid over numbers
     such as `beta_kl`, `alpha` and `gamma`. Detectors that differ in anything else (method,
-    networks, schedule) or in the size of their batches form stacks of their own.
+    networks, schedule) or in the size of their batches form separate stacks.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def fit_many(
     """
     if len(detectors) != len(data):
         raise ValueError(
-            f"fit_many needs (X, y) for each detector; got {len(detectors)} detectors and "
+            f"fit_many needs one (X, y) for each detector; got {len(detectors)} detectors and "
             f"{len(data)} pairs."
         )
     if any(detector.checkpoint is not None for detector in detectors):

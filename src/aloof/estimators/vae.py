@@ -14,7 +14,7 @@ __all__ = ["VAE"]
 class VAE(Detector):
     """Anomaly detection with an ensemble of variational autoencoders.
 
-    Rows labelled as anomalies are left out of the training; nothing else is made of them.
+    Rows labelled as anomalies are left out of the training and not used otherwise.
 
     Examples
     --------

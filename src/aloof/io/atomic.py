@@ -18,7 +18,7 @@ from aloof.exceptions import AloofError
 
 __all__ = ["replacing", "write_file", "writing"]
 
-_ADVICE = "Make room, or write elsewhere. Nothing was changed there."
+_ADVICE = "Free some space, or write elsewhere. Nothing was changed there."
 
 
 @contextmanager

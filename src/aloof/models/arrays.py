@@ -43,9 +43,9 @@ class ArrayModel(Model):
             return np.asarray(np.load(data, allow_pickle=False))
         except (OSError, ValueError, EOFError) as error:
             raise TableError(
-                f"{os.fspath(data)} is not an array that can be read. The model is a detector "
-                "of arrays, not the model of a table: give an array as numpy.save writes it "
-                "(.npy), or make a model of a table with aloof.fit or aloof fit."
+                f"{os.fspath(data)} cannot be read as an array. This model is a detector for "
+                "arrays, not for tables: give it an array saved by numpy.save (.npy), or "
+                "make a table model with aloof.fit or aloof fit."
             ) from error
 
     def anomaly_score(self, data: Any) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ class ArrayModel(Model):
         rows = self.read(data)
         if rows.shape[1:] != tuple(self.detector.shape_):
             raise TableError(
-                f"The model takes rows of shape {tuple(self.detector.shape_)}; these are of "
+                f"The model takes rows of shape {tuple(self.detector.shape_)}; these have "
                 f"shape {rows.shape[1:]}."
             )
         return self.detector.anomaly_score(rows)
@@ -134,7 +134,7 @@ class ArrayModel(Model):
     def calibrate(
         self, data: Any, *, labels: str | os.PathLike[str] | ArrayLike | None = None
     ) -> ArrayModel:
-        """Learn which scores normal rows have from rows that were not trained on."""
+        """Learn how normal rows score, from rows the model was not trained on."""
         scores = self.anomaly_score(data)
         call = made_by(self.calibrate, _name(data), {"labels": labels})
         return self._calibrated(self._labels(labels, len(scores)), scores, call)

@@ -95,12 +95,12 @@ class Model(ABC):
     def p_values(self, data: Any) -> NDArray[np.float64]:
         """Return how likely a normal row or image is to look at least as anomalous as each.
 
-        Needs what was held out to calibrate with; see `docs/decisions.md`.
+        Needs calibration rows; see `docs/decisions.md`.
         """
         return p_values(self._calibration("p-values need"), self.anomaly_score(data))
 
     def is_anomaly(self, data: Any) -> NDArray[np.bool_]:
-        """Return which are anomalies by the present `threshold`."""
+        """Return which are anomalies by the current `threshold`."""
         return self.decide(self.anomaly_score(data))
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -217,7 +217,8 @@ class Model(ABC):
         """Take scores with their labels; `call` says how to get them again."""
         if not (normal := labels != ANOMALY).any():
             raise self.error(
-                f"All {self.things} are labelled as anomalies; it takes others to calibrate."
+                f"All {self.things} are labelled as anomalies. Calibration needs normal or "
+                "unlabelled ones."
             )
         self.detector._calibrate(scores, labels)
         self.training["n_calibration"] = int(normal.sum())
@@ -256,7 +257,7 @@ class Model(ABC):
         fdr: float | None = None,
         value: float | None = None,
     ) -> Self:
-        """Choose how many are called anomalies, without fitting again.
+        """Choose how many are flagged as anomalies, without fitting again.
 
         Takes exactly one rule, as `aloof.VAE.set_threshold` does, and returns the model.
         """
@@ -296,16 +297,17 @@ class Model(ABC):
             *self._origin(),
             (
                 "Calibrated with",
-                "nothing: there are no p-values"
+                "nothing, so there are no p-values"
                 if known is None
                 else f"{count(len(known), one)} {held_out}, none of them labelled as an "
                 "anomaly",
             ),
             (
                 "Threshold",
-                f"flags {self.threshold}; change it without training: aloof threshold",
+                f"flags {self.threshold}; to change it without training: aloof threshold",
             ),
             *self._own_facts(),
+            *self._lineage(),
             (
                 "Training",
                 f"{count(detector.n_iter_, 'epoch')}, seed {detector.random_state}, weight of "
@@ -313,13 +315,26 @@ class Model(ABC):
             ),
         ]
 
+    def _lineage(self) -> list[tuple[str, str]]:
+        """Say which version it is, and what it learned from answers."""
+        if (refit := self.training.get("refit")) is None:
+            return []
+        words = (
+            f"{self.training['version']}, refitted from {self.training['parent']} with "
+            f"{count(refit['n_anomalies'], 'row')} answered as anomalies and "
+            f"{refit['n_normal']:,} as normal"
+            if "version" in self.training
+            else "refitted with answers, and not kept as a version"
+        )
+        return [("Version", words)]
+
     def _label_counts(self) -> str:
         """Say how many there were with which label."""
         training = self.training
         return (
             f"{count(training['n_anomalies'], 'anomaly', 'anomalies')}, "
-            f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} without a "
-            "label (taken as normal)"
+            f"{training['n_labelled_normal']:,} normal, {training['n_unlabelled']:,} without "
+            "a label (treated as normal)"
         )
 
     def _origin(self) -> list[tuple[str, str]]:
@@ -387,7 +402,7 @@ class Model(ABC):
         scores = self.detector.calibration_scores_
         if scores is None:
             raise self.error(
-                f"The model was fitted without calibration {self.things}, and {who} them. Fit "
-                f"again with calibration=0.2 (--calibration 0.2), or with more {self.things}."
+                f"The model has no calibration {self.things}, and {who} them. Fit again with "
+                f"calibration=0.2 (--calibration 0.2), or with more {self.things}."
             )
         return scores

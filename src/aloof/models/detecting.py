@@ -20,11 +20,11 @@ __all__ = ["check_choices", "fit_detector", "hold_out"]
 # More for calibration than this no decision needs, and training rows are worth more.
 _MOST_CALIBRATION = 10_000
 _OURS = {
-    "n_members": "it is called members here",
-    "random_state": "it is called seed here",
+    "n_members": "here it is called members",
+    "random_state": "here it is called seed",
     "labels": "labels are read before the detector sees them",
-    "encoder": "the model has networks of its own",
-    "decoder": "the model has networks of its own",
+    "encoder": "the model brings its own networks",
+    "decoder": "the model brings its own networks",
 }
 
 
@@ -55,10 +55,10 @@ def check_choices(
         raise error(f"The method must be one of {', '.join(DETECTORS)}; got {method!r}.")
     reasons = {**_OURS, **refused}
     if taken := sorted(set(parameters) & set(reasons)):
-        raise error(f"{taken[0]!r} cannot be given: {reasons[taken[0]]}.")
+        raise error(f"You cannot set {taken[0]!r}: {reasons[taken[0]]}.")
     if not 0 <= calibration < 1:
         raise error(
-            "The share to hold out for calibration must be at least 0 and below 1; got "
+            "The share to hold out for calibration must be at least 0 and less than 1; got "
             f"{calibration}."
         )
 
@@ -127,7 +127,10 @@ def fit_detector(
         detector.calibrate(rows(held_out))
         remarks += filter(None, [detector.threshold_.shortage(len(held_out))])
     elif calibrates:
-        remarks.append(f"There are too few {things} to hold some out: there are no p-values.")
+        remarks.append(
+            f"There are too few {things} to hold any out for calibration, so there are no "
+            "p-values."
+        )
         warnings.warn(remarks[-1], CalibrationWarning, stacklevel=3)
     counts = {
         "n_anomalies": int((labels == ANOMALY).sum()),
@@ -136,4 +139,6 @@ def fit_detector(
         "n_training": int((labels[train] != ANOMALY).sum()),
         "n_calibration": len(held_out),
     }
+    if n_suspects := len(getattr(detector, "suspects_", ())):
+        counts["n_suspects"] = n_suspects
     return counts, remarks

@@ -131,17 +131,17 @@ def flagged_drift(
     needed = log(1 / _CHANCE)
     if share > most and n_rows * _divergence(share, most) > needed:
         normal = f"{in_percent(rate)} of normal {things}"
-        aim = "" if together else f", where the threshold aims at {normal}"
+        aim = "" if together else f", but the threshold aims at {normal}"
         words = (
             f"{n_flagged:,} of {count(n_rows, things.removesuffix('s'))} are flagged "
-            f"({in_percent(share)}){aim}: the {things} are not like those of the training"
+            f"({in_percent(share)}){aim}: the {things} are unlike the training {things}"
         )
         return [Drift(None, "flagged", words)]
     if not together and rate * n_rows >= 50 and share < rate / _FEWER:
         words = (
-            f"only {n_flagged:,} of {n_rows:,} {things} are flagged, where about "
-            f"{rate * n_rows:,.0f} normal ones were to be expected: the {things} are not like "
-            "those of the training"
+            f"only {n_flagged:,} of {n_rows:,} {things} are flagged, but about "
+            f"{rate * n_rows:,.0f} normal ones were expected: the {things} are unlike the "
+            f"training {things}"
         )
         return [Drift(None, "flagged", words)]
     return []

@@ -15,26 +15,27 @@ __all__ = ["fit"]
 
 
 def fit(data: Any = None, **options: Any) -> TableModel | ImageModel:
-    """Learn what is normal: in a table, or in images.
+    """Learn what is normal in a table or in images.
 
     Parameters
     ----------
     data
         A table: a frame of any flavour, the path of a file (CSV, TSV, Excel, Parquet, Arrow,
         text), a folder of them, a glob, "-" for CSV on standard input. Or images: a folder, a
-        zip archive, an array ``(n, channels, height, width)``; None where ``normal`` is given.
+        zip archive, an array ``(n, channels, height, width)``; None if ``normal`` is given.
     **options
-        For a table those of `aloof.models.table.fit`: ``label``, ``id``, ``drop``, ``kinds``,
-        ``text``, ``decimal``, ``day_first``, ... For images those of
+        For a table, the options of `aloof.models.table.fit`: ``label``, ``id``, ``drop``,
+        ``kinds``, ``text``, ``decimal``, ``day_first``, ... For images, those of
         `aloof.models.images.fit_images`: ``normal``, ``anomaly``, ``labels``, ``size``, ... For
-        both ``method``, ``members``, ``calibration``, ``seed``, ``checkpoint``, ``verbose`` and
-        parameters of the detector, such as ``max_epochs``.
+        both: ``method``, ``members``, ``calibration``, ``seed``, ``checkpoint``, ``verbose``
+        and parameters of the detector, such as ``max_epochs``.
     """
     label = options.get("label")
     if label is not None and not isinstance(label, str):
         raise TableError(
-            f"label is the name of a column; got a {type(label).__name__}. Put the labels into "
-            "the frame, or give them beside it: aloof.TableDetector().fit(frame, labels)."
+            f"label must be the name of a column; got a {type(label).__name__}. Put the "
+            "labels into the frame, or pass them separately: "
+            "aloof.TableDetector().fit(frame, labels)."
         )
     given = [name for name, value in options.items() if value is not None]
     kind = kind_for(data, given)

@@ -68,7 +68,7 @@ def kind_for(data: Any, options: Collection[str]) -> ModelKind:
     """Return the kind of model that is made from data, given with options of these names."""
     found = next(kind for kind in KINDS if kind.claims(data, options))
     if data is None and found.claims_name is None:
-        raise TableError("There is nothing to learn from. Name a table, or a folder of images.")
+        raise TableError("Nothing to learn from. Name a table, or a folder of images.")
     return found
 
 

@@ -27,14 +27,14 @@ def load(
     decoder: NetworkFactory | None = None,
     device: str = "auto",
 ) -> Detector | TableModel | ImageModel:
-    """Read any model that was saved: a detector, or the model of a table or of images.
+    """Load any saved model: a detector, a table model or an image model.
 
     Parameters
     ----------
     path
         The model folder.
     encoder, decoder
-        The factories a detector was fitted with, if it was fitted with your own.
+        The factories of your own networks, if the detector was fitted with them.
     device
         Where to score.
     """

@@ -74,9 +74,13 @@ def how_to_make(
     made, calibrated = training.get("made"), training.get("calibrated")
     ((rule, value),) = threshold.as_dict().items()
     if all(_is_command(call) for call in (made, calibrated, report) if call is not None):
-        lines = ["# The model is from an aloof that did not keep how it was made."]
+        lines = [
+            "# This model comes from an older aloof, which did not record how it was made."
+        ]
         if made is not None:
             lines = [_command("fit", made, "--out", "MODEL")]
+        if "refit" in training:
+            lines.append("aloof refit MODEL  # with the answers that there were")
         if calibrated is not None:
             lines.append(_command("calibrate MODEL", calibrated))
         lines.append(f"aloof threshold MODEL --{rule} {value}")
@@ -86,6 +90,8 @@ def how_to_make(
     lines = ["import aloof", "", 'model = aloof.load("MODEL")']
     if made is not None:
         lines[-1] = f"model = aloof.fit({_arguments(made, 'frame')})"
+    if "refit" in training:
+        lines.append("# Here it was refitted with answers: aloof.feedback.refitting.refit")
     if calibrated is not None:
         lines.append(f"model.calibrate({_arguments(calibrated, 'rows')})")
     lines.append(f"model.set_threshold({rule}={value!r})")

@@ -33,7 +33,7 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
     path
         The file to be.
     force
-        Whether a file that is there may be replaced.
+        Whether to replace an existing file.
     top
         How many to list.
     """
@@ -49,10 +49,11 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
         raise TableError(f"{target} is a folder. Name a file, such as report.html.")
     if target.exists() and not force:
         raise TableError(
-            f"{target} exists. Choose another name, or replace it with force=True (--force)."
+            f"{target} already exists. Choose another name, or replace it with force=True "
+            "(--force)."
         )
     if not target.parent.is_dir():
-        raise TableError(f"{target} cannot be written: there is no folder {target.parent}.")
+        raise TableError(f"Cannot write {target}: there is no folder {target.parent}.")
 
 
 def write_page(

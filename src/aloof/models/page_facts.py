@@ -63,8 +63,8 @@ def cautions(model: Model, found: Findings, source: str | None) -> list[tuple[st
     notes = [("Training", words) for words in said]
     if source is not None and source in str(model.training.get("source")).split(", "):
         words = (
-            f"the {found.things} are those that the model was trained on. It knows them, and "
-            "the labels among them: expect it to do worse on new ones."
+            f"these {found.things} are the ones the model was trained on. It knows them, "
+            "including the labels: expect worse results on new ones."
         )
         notes.append(("This data", words))
     doubts = [words for words in _doubts(found) if words not in said]
@@ -76,7 +76,7 @@ def _doubts(found: Findings) -> Iterator[str]:
     if known is None:
         yield (
             f"the model is not calibrated, so the threshold comes from training {things}, "
-            "which look a little more normal than new ones do."
+            "which look slightly more normal than new ones."
         )
         return
     shortage = found.decision.threshold.shortage(len(known))
@@ -90,12 +90,12 @@ def _doubts(found: Findings) -> Iterator[str]:
         if share - expected > max(_SHIFT, _DEVIATIONS * noise):
             yield (
                 f"{percent(share)} of the {things} not labelled as anomalies look less normal "
-                f"than the middle of the calibration {things}, where {percent(expected)} is "
-                "expected. The data may have changed since the training: p-values and flags "
-                "are then too bold. Consider training again."
+                f"than the median of the calibration {things}; {percent(expected)} is "
+                "expected. The data may have changed since training. If so, p-values are too "
+                f"small and too many {things} are flagged. Consider training again."
             )
     if found.level == np.inf:
-        yield f"none of these {things} can be flagged by the present threshold."
+        yield f"the current threshold cannot flag any of these {things}."
 
 
 def _labels_in_words(found: Findings) -> str:

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aloof.estimators import Decisions, Detector, DualPriorVAE, check_order, seed_of
+from aloof.estimators import Committee, Decisions, Detector, check_order, seed_of
 from aloof.exceptions import LabelError, TableError
 from aloof.labels import ANOMALY, Labels, with_gaps
 from aloof.models.making import made_by
@@ -49,20 +49,18 @@ def _of_detector(name: str) -> Any:
 class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Anomaly detection in frames of numbers, categories, times and text, gaps and all.
 
-    What `aloof.fit` does, for people with a frame and labels beside it: it learns how to read
-    each column from the training rows, and a detector learns from what was read.
+    Does what `aloof.fit` does, with the labels in a separate `y`: it learns from the training
+    rows how to read each column, and a detector learns from what was read.
 
     Parameters
     ----------
     detector
-        What learns: one of aloof's detectors, whose parameters can be searched as
-        ``detector__beta_kl``. None: `aloof.DualPriorVAE`. Its parameter `labels` says who
-        wrote the labels.
+        One of aloof's detectors, whose parameters can be searched as ``detector__beta_kl``.
+        None: `aloof.Committee`. Its parameter `labels` names the convention of the labels.
     kinds, drop, text, embedder
-        About the columns, as in `aloof.models.table.fit`.
+        How to read the columns, as in `aloof.models.table.fit`.
     calibration
-        Share of the rows not labelled as anomalies that are held out to set the threshold
-        with; 0: none.
+        Share of the rows not labelled as anomalies to hold out for the threshold. 0: none.
 
     Attributes
     ----------
@@ -123,11 +121,11 @@ class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[mis
         """
         from aloof.models.table import fit, to_table
 
-        detector = DualPriorVAE() if self.detector is None else self.detector
+        detector = Committee() if self.detector is None else self.detector
         if not isinstance(detector, Detector):
             raise TableError(
                 "The detector of a TableDetector must be one of aloof's, such as "
-                f"DualPriorVAE(); got {detector!r}."
+                f"Committee(); got {detector!r}."
             )
         check_order(X, y)
         table = to_table(self._rows(X, reset=True))
@@ -143,8 +141,9 @@ class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[mis
             name = getattr(y, "name", None)
             if name in set(names) - set(self.drop):
                 raise TableError(
-                    f"X has a column {name!r}, and so are the labels called: a detector that "
-                    f"reads them as a column learns nothing else. Set drop=({name!r},)."
+                    f"X has a column {name!r}, the same name as the labels. A detector that "
+                    "reads the labels as a column would learn nothing else. Set "
+                    f"drop=({name!r},)."
                 )
             table, label = _beside(table, labels, name)
         options: dict[str, Any] = {} if self.embedder is None else {"embedder": self.embedder}

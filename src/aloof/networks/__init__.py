@@ -24,6 +24,7 @@ such networks is then one module with stacked parameters, the fastest way there 
 the networks here keep that promise.
 """
 
+from aloof.networks.affine import Affine, affine_layers
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
 from aloof.networks.conv import ConvDecoder, ConvEncoder, FoldedDecoder, default_filters
 from aloof.networks.linear import Linear
@@ -48,6 +49,7 @@ __all__ = [
     "END",
     "PADDING",
     "UNKNOWN",
+    "Affine",
     "Architecture",
     "ConditionalMLPDecoder",
     "ConditionalMLPEncoder",
@@ -61,6 +63,7 @@ __all__ = [
     "Posterior",
     "SentenceDecoder",
     "SentenceEncoder",
+    "affine_layers",
     "check_architecture",
     "default_filters",
 ]

@@ -265,8 +265,8 @@ class FoldedDecoder(nn.Module):
         self._n_folded, rest = divmod(widths[-1], _FOLD**2)
         if rest:
             raise ValueError(
-                f"A code that is folded into {_FOLD}x{_FOLD} pixels has a multiple of "
-                f"{_FOLD**2} numbers; got {widths[-1]}."
+                f"A code folded into {_FOLD}x{_FOLD} pixels needs a multiple of {_FOLD**2} "
+                f"numbers; got {widths[-1]}."
             )
         self._slope = slope
         self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
@@ -370,6 +370,6 @@ def _smallest(shape: Sequence[int], filters: Sequence[int]) -> tuple[int, int, i
     if len(shape) != 3 or min(shape[1:]) >> len(filters) < 1:
         raise ValueError(
             f"{len(filters)} halvings need images (channels, height, width) of at least "
-            f"{2 ** len(filters)} pixels a side; got {tuple(shape)}."
+            f"{2 ** len(filters)} pixels per side; got {tuple(shape)}."
         )
     return filters[-1], shape[1] >> len(filters), shape[2] >> len(filters)

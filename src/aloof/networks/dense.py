@@ -79,7 +79,7 @@ class Dense(nn.Module):
         super().__init__()
         self.linear = Linear(n_in, n_out)
         self.norm = BatchNorm(n_out) if normalise else None
-        self._slope = slope
+        self.slope = slope
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(..., n, in)`` to ``(..., n, out)``."""
@@ -87,12 +87,12 @@ class Dense(nn.Module):
         if self.norm is not None and y.dim() == 2:
             y = self.norm(y)
         elif self.norm is not None and can_fuse(y):
-            return self.norm.activated(y, self._slope)
+            return self.norm.activated(y, self.slope)
         elif self.norm is not None:  # members' features side by side, and back
             members, n, width = y.shape
             y = self.norm(y.transpose(0, 1).reshape(n, members * width))
             y = y.view(n, members, width).transpose(0, 1)
-        return leaky_relu(y, self._slope)
+        return leaky_relu(y, self.slope)
 
 
 def without_biases(network: nn.Module) -> nn.Module:

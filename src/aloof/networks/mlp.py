@@ -154,7 +154,7 @@ def _body(widths: Sequence[int], *, slope: float, normalise: bool, bias: bool) -
 def _flat(shape: Sequence[int]) -> int:
     if len(shape) != 1:
         raise ValueError(
-            f"An MLP takes rows that are flat vectors; got rows of shape {tuple(shape)}. "
-            "Pass an encoder and a decoder made for that shape."
+            f"An MLP takes flat rows; got rows of shape {tuple(shape)}. Pass an encoder and a "
+            "decoder made for that shape."
         )
     return int(shape[0])

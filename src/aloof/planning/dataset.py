@@ -76,7 +76,8 @@ class Trajectories:
                 bits = np.unpackbits(file["cells"], count=n * size * size)
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
             raise DatasetError(
-                f"{path} does not hold trajectories ({error}). Remove it; it is made again."
+                f"{path} does not hold trajectories ({error}). Remove it, and it will be made "
+                "again."
             ) from error
         grids = bits.reshape(n, size, size).astype(bool)
         parts = zip(grids, starts, goals, strict=True)

@@ -211,8 +211,8 @@ class StateGenerator:
     def _context(self, world: World, n: int) -> list[Tensor]:
         if world.size != self.size:
             raise PlanningError(
-                f"The model was trained on grids of {self.size} x {self.size} cells; this "
-                f"world has {world.size} x {world.size}. Make the world's grid anew in that "
+                f"The model was trained on grids of {self.size} x {self.size} cells, but this "
+                f"world has {world.size} x {world.size}. Redraw the world's grid in that "
                 "size, or train a model for this one."
             )
         grid = torch.from_numpy(world.grid.ravel().astype(np.uint8))

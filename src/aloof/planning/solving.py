@@ -51,16 +51,15 @@ def solve(world: World, *, n_states: int = 32, seed: int = 0) -> NDArray[np.floa
         if collides(fine, point[None])[0]:
             shown = f"({point[0]:g}, {point[1]:g})"
             raise PlanningError(
-                f"The {name} {shown} is nearer than a third of a cell to a wall. "
-                "Move it away from the wall."
+                f"The {name} {shown} is closer than a third of a cell to a wall. Move it away "
+                "from the wall."
             )
     states = np.concatenate([_corners(fine), rng.random((_N_UNIFORM, 2))])
     found = plan(replace(world, grid=fine), states)
     if found.path is None:
         raise PlanningError(
-            "This world has no solution: no path from the start to the goal was found that "
-            "keeps a third of a cell away from walls. Widen a gap, or move the start or "
-            "the goal."
+            "This world has no solution: no path from start to goal keeps a third of a cell "
+            "away from walls. Widen a gap, or move the start or the goal."
         )
     return time_parameterise(shorten(fine, found.path, step=_ROPE), n_states)
 
@@ -112,7 +111,7 @@ def time_parameterise(path: NDArray[np.float64], n_states: int) -> NDArray[np.fl
     steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
     path = path[np.r_[True, steps > 1e-9]]
     if len(path) < 2:
-        raise PlanningError("A path needs a start and a goal that are not the same point.")
+        raise PlanningError("A path needs a start and a goal at different points.")
     along = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))]
     directions = np.diff(path, axis=0) / np.diff(along)[:, None]
     bends = np.einsum("ij,ij->i", directions[:-1], directions[1:])

@@ -65,10 +65,10 @@ class World:
                 raise PlanningError(f"The {name} must be a point (x, y); got {point}.")
             shown = f"({point[0]:g}, {point[1]:g})"
             if not ((point >= 0) & (point < 1)).all():
-                raise PlanningError(f"The {name} {shown} lies outside of the unit square.")
+                raise PlanningError(f"The {name} {shown} is outside the unit square.")
             if collides(grid, point[None])[0]:
                 raise PlanningError(
-                    f"The {name} {shown} lies inside a wall. Move it to a free cell."
+                    f"The {name} {shown} is inside a wall. Move it to a free cell."
                 )
 
     @property
@@ -100,7 +100,7 @@ def make_worlds(n: int, *, size: int = 16, n_walls: int = 3, seed: int = 0) -> l
     most = (size - 4) // 4
     if not 1 <= n_walls <= most:
         raise PlanningError(
-            f"n_walls must be 1 to {most} in a grid of {size} cells a side; got {n_walls}."
+            f"n_walls must be 1 to {most} in a grid of {size} cells per side; got {n_walls}."
         )
     return [_make_world(size, n_walls, np.random.default_rng([seed, i])) for i in range(n)]
 
@@ -157,7 +157,7 @@ def boundary_points(
     along = [(r + 1, c, 1.0, 0.0) for r, c in np.argwhere(grid[1:] != grid[:-1])]
     edges = np.array(across + along)
     if not len(edges):
-        raise PlanningError("There is no wall in this grid, so there is no boundary.")
+        raise PlanningError("This grid has no wall, so there is no boundary.")
     row, column, in_x, in_y = edges[rng.integers(len(edges), size=n)].T
     offset = rng.random(n)
     return np.stack([column + offset * in_x, row + offset * in_y], 1) / size

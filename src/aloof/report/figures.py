@@ -162,7 +162,7 @@ def plot_roc(
     axis.set_xlim(0, 1)
     axis.set_ylim(0, 1.005)
     axis.set_xticks([0, 0.01, 0.1, 1], ["0", "1%", "10%", "100%"])
-    axis.set_xlabel("normal rows called anomalies")
+    axis.set_xlabel("normal rows flagged as anomalies")
     axis.set_ylabel("anomalies found")
     axis.legend(title="AUROC (%)", frameon=False, loc="lower right")
     axis.grid(alpha=0.25)

@@ -20,8 +20,8 @@ def scores(found: Findings) -> dict[str, Any]:
     """Say how the scores are spread."""
     n_flagged, n_rows = found.n_flagged_of(), found.n()
     words = (
-        f"All {count(n_rows, found.one)} by anomaly score. The number of {found.things} is on "
-        "a logarithmic scale, so that single ones can be seen beside thousands. "
+        f"All {count(n_rows, found.one)} by anomaly score. The vertical axis is logarithmic, "
+        f"so that single {found.things} show up next to thousands. "
     )
     words += (
         f"The dashed line is the threshold: {count(n_flagged, found.one)} "
@@ -29,7 +29,7 @@ def scores(found: Findings) -> dict[str, Any]:
         if np.isfinite(found.level)
         else f"By the threshold {'every' if n_flagged else 'no'} {found.one} is flagged. "
     )
-    words += "A good detector leaves a gap, or a thin tail, where the threshold is."
+    words += "With a good detector there is a gap, or a thin tail, at the threshold."
     return {
         "svg": pictures.draw_scores(found),
         "alt": f"Histogram of the anomaly scores of {count(n_rows, found.one)}, from "
@@ -58,8 +58,8 @@ def quality(found: Findings) -> dict[str, Any] | None:
     )
     if stand_in:
         words += (
-            f" No {found.one} is labelled as normal, so {found.things} without a label stand "
-            "in: where anomalies hide among them, the true figures are better."
+            f" No {found.one} is labelled as normal, so unlabelled {found.things} stand in. "
+            "If anomalies hide among them, the true figures are better."
         )
     rows = []
     for label, name in (
@@ -104,7 +104,7 @@ def calibration(found: Findings) -> dict[str, Any]:
     if known is None:
         words = (
             f"The model was not calibrated with {things} held out of the training, so there "
-            "are no p-values. Fit with a calibration share above 0 to have them."
+            "are no p-values. To get them, fit with a calibration share above 0."
         )
         return {"words": words, "histogram": None}
     p_counts = found.p_counts[NORMAL] + found.p_counts[UNLABELLED]
@@ -113,9 +113,9 @@ def calibration(found: Findings) -> dict[str, Any]:
         words = f"Every {one} is labelled as an anomaly: there is nothing to check."
         return {"words": words, "histogram": None}
     words = (
-        f"The p-value of each is its rank among {count(len(known), f'calibration {one}')} that "
-        f"were held out of the training: the chance that a normal {one} looks at least as "
-        f"anomalous. If the {things} here are like those, their p-values are spread evenly. "
+        f"Each p-value is a rank among {count(len(known), f'calibration {one}')} held out of "
+        f"the training: the chance that a normal {one} looks at least as anomalous. If the "
+        f"{things} here are like those, the p-values are spread evenly. "
     )
     words += (
         f"Shown are the {count(n, found.one)} not labelled as anomalies"
@@ -134,8 +134,8 @@ def calibration(found: Findings) -> dict[str, Any]:
     return {
         "words": words,
         "histogram": pictures.draw_p_values(p_counts, things),
-        "histogram_alt": f"Histogram of the p-values of {count(n, found.one)} beside the even "
-        "spread that is expected.",
+        "histogram_alt": f"Histogram of the p-values of {count(n, found.one)}, next to the "
+        "even spread expected.",
         "curve": pictures.draw_calibration(p_counts, things),
         "curve_alt": f"Observed share of {things} with a p-value of at most t, against t: "
         f"{percent(low)} at {percent(bound)}.",

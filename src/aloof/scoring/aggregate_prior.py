@@ -48,7 +48,7 @@ class AggregatePrior:
             torch.cat([part.log_var for part in parts]),
         )
 
-    def select(self, members: slice) -> AggregatePrior:
+    def select(self, members: Sequence[int] | slice) -> AggregatePrior:
         """Return the prior of some members."""
         return AggregatePrior(self.mean[members], self.log_var[members])
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from aloof.training.device import on
 from aloof.training.threads import threads_for
 
-__all__ = ["RowReader", "in_chunks", "over_rows", "read_parts"]
+__all__ = ["RowReader", "in_chunks", "over_rows", "read_one", "read_parts"]
 
 _Rows = NDArray[Any] | Tensor
 RowReader = Callable[[slice], _Rows | Sequence[_Rows]]
@@ -29,6 +29,11 @@ def read_parts(rows: RowReader, chunk: slice) -> list[_Rows]:
     """Return the rows of a slice and their context, as a list."""
     found = rows(chunk)
     return [found] if isinstance(found, np.ndarray | Tensor) else list(found)
+
+
+def read_one(rows: RowReader, row: int, chunk: slice) -> list[_Rows]:
+    """Return one row and its context, whatever slice is asked for."""
+    return read_parts(rows, slice(row, row + 1))
 
 
 def in_chunks(

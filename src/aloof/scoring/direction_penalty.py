@@ -61,14 +61,18 @@ class DirectionPenalty:
             torch.cat([part.center for part in parts]), torch.cat([part.cost for part in parts])
         )
 
-    def select(self, members: slice) -> DirectionPenalty:
+    def select(self, members: Sequence[int] | slice) -> DirectionPenalty:
         """Return the penalty of some members."""
         return DirectionPenalty(self.center[members], self.cost[members])
 
     def charge(self, mean: Tensor) -> Tensor:
         """Return what each code is charged, ``(members, rows)``."""
-        center, cost = (part.to(mean.device, mean.dtype) for part in (self.center, self.cost))
-        return (cost * (_along(mean) - center)).clamp(min=0.0)
+        return self.charge_along(_along(mean))
+
+    def charge_along(self, along: Tensor) -> Tensor:
+        """Return the same, from how far codes lie along the direction, ``(members, rows)``."""
+        center, cost = (part.to(along.device, along.dtype) for part in (self.center, self.cost))
+        return (cost * (along - center)).clamp(min=0.0)
 
 
 def _along(mean: Tensor) -> Tensor:

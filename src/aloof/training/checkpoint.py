@@ -93,7 +93,7 @@ def check_target(path: Path) -> None:
         if parent.exists():
             if not parent.is_dir():
                 raise CheckpointError(
-                    f"The checkpoint {path} cannot be written: {parent} is not a folder."
+                    f"Cannot write the checkpoint {path}: {parent} is not a folder."
                 )
             return
 
@@ -118,12 +118,11 @@ def read_checkpoint(path: Path, owner: str) -> Checkpoint | None:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError) as error:
         raise StaleCheckpointError(
-            f"{path} is not a checkpoint that can be read ({error}). "
-            "Delete it to start the fit from the beginning."
+            f"Cannot read the checkpoint {path} ({error}). Delete it to start the fit over."
         ) from error
     if metadata.get("format") != _FORMAT or metadata.get("owner") != owner:
         raise StaleCheckpointError(
-            f"{path} belongs to a fit with other data, settings or seed. Delete it, and "
-            f"{path.name}.* beside it, to start from the beginning, or name another checkpoint."
+            f"{path} belongs to a fit with other data, settings or seed. To start over, "
+            f"delete it and {path.name}.* next to it; or name another checkpoint."
         )
     return Checkpoint(int(metadata["epoch"]), tensors)

@@ -37,6 +37,6 @@ def resolve_device(name: str) -> torch.device:
         if device.index < torch.cuda.device_count():
             return device
     raise DeviceError(
-        f"device={name!r} was asked for, but this machine has no such device that torch "
-        f"{torch.__version__} can use. Use device='auto' to take what is there."
+        f"This machine has no device {name!r} that torch {torch.__version__} can use. Use "
+        "device='auto' to take what there is."
     )

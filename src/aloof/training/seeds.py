@@ -27,6 +27,7 @@ class Stream(IntEnum):
     SPLIT = 4
     DROP = 5
     SEARCH = 6
+    DISTIL = 7
 
 
 def derive(seed: int, stream: Stream, index: int = 0) -> int:

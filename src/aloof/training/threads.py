@@ -9,7 +9,7 @@ import torch
 
 from aloof.processors import available_processors, chosen_threads, wait_asleep
 
-__all__ = ["threads_for"]
+__all__ = ["alone", "threads_for"]
 
 # Multiplications of a step below which a second thread costs more than it brings: threads
 # that share small products spend their time waiting for each other, and spin.
@@ -36,6 +36,20 @@ def threads_for(multiplications: float) -> Iterator[None]:
         yield
         return
     torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Use one thread for each operation here, and in threads that are begun meanwhile."""
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
     try:
         yield
     finally:

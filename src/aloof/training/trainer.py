@@ -174,7 +174,7 @@ class Run:
             How long and how fast.
         start
             For each task the `Trained.state` to begin from, at `first_epoch`; None: the
-            beginning.
+            beginning. It may hold networks alone.
         first_epoch
             Epochs that such a state has behind it.
         keep_state
@@ -256,8 +256,8 @@ class _StackRun:
         stacks = self.learner.stacks.values()
         if self.batches.n_rows == 1 and any(stack.mixes_rows for stack in stacks):
             raise ValueError(
-                "Batch normalisation needs at least two rows in a batch; raise batch_size "
-                f"(now {schedule.batch_size}) or bring more rows."
+                "Batch normalisation needs at least two rows in a batch. Raise batch_size "
+                f"(now {schedule.batch_size}) or add rows."
             )
         self.n_members = len(seeds)
         self.matrix, self.parameters = flatten(self.learner.stacks)
@@ -291,7 +291,7 @@ class _StackRun:
             owner = fingerprint(self.data, self.tasks, self.schedule, self.learner)
             first = self._resume(path, owner)
         skipped = 0 if start is None else first_epoch
-        if start is not None and first < skipped:
+        if start is not None and (first < skipped or not first):
             self._load(start)
             first = skipped
         epoch = first
@@ -342,8 +342,8 @@ class _StackRun:
             bad = np.flatnonzero(~np.isfinite(total))
             raise DivergenceError(
                 f"The loss of {len(bad)} of {len(total)} members is not finite in epoch "
-                f"{epoch + 1}. Lower learning_rate (now {rate:g}){self._clipping()}, and look "
-                "for extreme values in the data."
+                f"{epoch + 1}. Lower learning_rate (now {rate:g}){self._clipping()}, and "
+                "check the data for extreme values."
             )
         self.learner.after_epoch(epoch)
         record = self.learner.summary(totals, self.batches.n_steps, n_extra, phase)
@@ -418,6 +418,8 @@ class _StackRun:
         parts = _by_part(state)
         load_state(self.learner.stacks, parts["network"])
         self.learner.load(parts.get("learner", {}))
+        if "optimizer" not in parts:  # networks of another run, which ended
+            return
         self.optimizer.load(parts["optimizer"])
         self.history = History(
             {name: value.numpy() for name, value in parts["history"].items()}

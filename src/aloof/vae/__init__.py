@@ -6,7 +6,7 @@ that trains a VAE with negative examples can use it directly.
 """
 
 from aloof.vae.config import LearningRateSchedule, TrainingConfig
-from aloof.vae.ensemble import Ensemble
+from aloof.vae.ensemble import LOG_VAR_LIMIT, Ensemble
 from aloof.vae.fitting import FitResult, count_epochs, train
 from aloof.vae.learner import VAELearner
 from aloof.vae.loss import log_likelihood
@@ -17,6 +17,7 @@ from aloof.vae.terms import Anomalies
 
 __all__ = [
     "LIKELIHOODS",
+    "LOG_VAR_LIMIT",
     "METHODS",
     "Anomalies",
     "Ensemble",

@@ -83,7 +83,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.milestones and self.lr_schedule != "step":
             raise ValueError(
-                f"milestones are those of lr_schedule='step'; got {self.lr_schedule!r}."
+                f"milestones only apply to lr_schedule='step'; got {self.lr_schedule!r}."
             )
 
     def annealing(self, epoch: int) -> float:

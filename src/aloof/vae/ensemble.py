@@ -12,11 +12,11 @@ from aloof.training.seeds import Stream, derive, seeded
 from aloof.training.stack import Engine, Stack
 from aloof.training.stacks import load_state, state_of
 
-__all__ = ["Ensemble"]
+__all__ = ["LOG_VAR_LIMIT", "Ensemble"]
 
 # Posterior log-variances are kept in here: e^±12 is far outside what standardised data
 # needs, and keeps exp() finite when a row is nothing like the training data.
-_LOG_VAR_LIMIT = 12.0
+LOG_VAR_LIMIT = 12.0
 
 
 class Ensemble:
@@ -137,7 +137,7 @@ class Ensemble:
             if tail[0].shape[1]:
                 parts.append(self.anomaly_encoder(*tail, training=training, seeds=seeds))
             mean, log_var = (torch.cat(pair, 1) for pair in zip(*parts, strict=True))
-        return mean, log_var.clamp(-_LOG_VAR_LIMIT, _LOG_VAR_LIMIT)
+        return mean, log_var.clamp(-LOG_VAR_LIMIT, LOG_VAR_LIMIT)
 
     def state(self) -> dict[str, Tensor]:
         """Return every parameter and buffer as ``(members, ...)``, by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,7 @@ def train(
     config: TrainingConfig,
     *,
     device: torch.device,
+    start: Sequence[Mapping[str, Tensor]] | None = None,
     checkpoint: Path | None = None,
     on_epoch: ProgressCallback | None = None,
 ) -> list[FitResult]:
@@ -89,6 +90,9 @@ def train(
         The schedule.
     device
         Where to compute.
+    start
+        For each problem the `Ensemble.state` to begin with, in place of fresh networks; there
+        is no warm-up to share then. Not with a checkpoint, which does not know of it.
     checkpoint
         File to keep the state in; if it holds the state of this very fit, that fit is
         continued. Further stacks add a number to the name. The files are left behind, so
@@ -100,6 +104,8 @@ def train(
     -------
     One result for each problem, in order.
     """
+    if start is not None and checkpoint is not None:
+        raise ValueError("A fit that begins with given networks has no checkpoint.")
     run = Run(
         data,
         device=device,
@@ -107,6 +113,15 @@ def train(
         n_epochs=count_epochs(problems, config),
         on_epoch=on_epoch,
     )
+    if start is not None:
+        networks = [{f"network.{k}": v for k, v in state.items()} for state in start]
+        trained = run.train(
+            [problem.task() for problem in problems],
+            partial(VAELearner, architecture, config),
+            config.schedule,
+            start=networks,
+        )
+        return [FitResult(each.members, each.history, each.best_epoch) for each in trained]
     warmups = share_warmups(problems, config)
     warmup = replace(config, max_epochs=config.warmup_epochs, warmup_epochs=0)
     begun = run.train(

@@ -38,7 +38,7 @@ class VAEProblem(Problem):
 
     def __post_init__(self) -> None:
         if self.known is not None:
-            raise ValueError("known says nothing to a VAE; leave it out.")
+            raise ValueError("a VAE does not use known; leave it out.")
 
     @property
     def uses_anomalies(self) -> bool:

@@ -48,8 +48,8 @@ def test_what_lies_beside_images_is_passed_over_and_the_rest_is_named(tmp_path: 
     found = open_images(tmp_path)
     assert found.names == ("x.png",)
     assert reasons(found) == {
-        "README": "does not end like an image's name (no suffix)",
-        "photo.heic": "does not end like an image's name (.heic)",
+        "README": "does not have the ending of an image file (no ending)",
+        "photo.heic": "does not have the ending of an image file (.heic)",
     }
 
 
@@ -63,9 +63,9 @@ def test_links_to_folders_are_not_followed_and_pipes_not_waited_for(tmp_path: Pa
     found = open_images(tmp_path / "in")
     assert found.names == ("x.png", "y.png")  # a link to a file is the user's choice
     assert reasons(found) == {
-        "gone.png": "is not a file, or a link to nothing",
+        "gone.png": "is neither a file nor a link to one",
         "loop": "is a link to a folder",
-        "pipe.png": "is not a file, or a link to nothing",
+        "pipe.png": "is neither a file nor a link to one",
     }
 
 
@@ -106,7 +106,7 @@ def test_an_archive_cannot_reach_out(tmp_path: Path) -> None:
     refused = {each.name: each.reason for each in found.skipped}
     assert len(refused) == 6
     assert refused.pop("link.png") == "is a link"
-    assert set(refused.values()) == {"has a name that leads out of the archive"}
+    assert set(refused.values()) == {"has a name that leads outside the archive"}
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -115,7 +115,7 @@ def test_members_that_are_encrypted_or_too_large_are_skipped(
 ) -> None:
     path = archive(tmp_path / "x.zip", {"a.png": PICTURE, "b.png": PICTURE + bytes(10_000)})
     monkeypatch.setattr("aloof.models.images.folders._MOST_BYTES", 5_000)
-    assert "at most 5,000 are read" in reasons(open_images(path))["b.png"]
+    assert "the limit is 5,000" in reasons(open_images(path))["b.png"]
     raw = bytearray(path.read_bytes())
     directory = raw.index(b"PK\1\2")
     raw[directory + 8] |= 1
@@ -150,5 +150,5 @@ def test_a_place_that_does_not_exist_is_said(tmp_path: Path) -> None:
 
 def test_an_empty_folder_and_an_empty_archive_are_said(tmp_path: Path) -> None:
     for source in (tmp_path, archive(tmp_path / "x.zip", {})):
-        with pytest.raises(ImageError, match="There is no image in"):
+        with pytest.raises(ImageError, match="holds no image"):
             read_images(source if source != tmp_path else tmp_path / ".")

@@ -35,7 +35,7 @@ def test_other_types_are_big_endian(tmp_path: Path) -> None:
         (b"PK\3\4 a zip", "not an idx file"),
         (bytes([0, 0, 7, 1]), "not an idx file"),
         (HEADER[:9], "cut off or damaged"),
-        (HEADER + bytes(23), "should have 40 bytes"),
+        (HEADER + bytes(23), "takes 40 bytes"),
         (HEADER + bytes(25), "has 41"),
         (gzip.compress(HEADER + bytes(24), mtime=0)[:-9], "cut off or damaged"),
     ],
@@ -48,5 +48,5 @@ def test_a_damaged_file_is_said(content: bytes, words: str, tmp_path: Path) -> N
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ImageError, match="cannot be read: No such file"):
+    with pytest.raises(ImageError, match=r"Cannot read .*: No such file"):
         read_idx(tmp_path / "nothing")

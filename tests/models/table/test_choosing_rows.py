@@ -137,7 +137,7 @@ def test_a_false_discovery_rate_that_finds_nothing_says_why(home: Path) -> None:
     aloof("threshold", "model", "--fdr", "0.02")
     done = aloof("score", "model", "new.csv", "--out", "s.csv", "--json")
     assert '"n_anomalies": 0' in done.stdout
-    assert "calibration rows no p-value can be below 0.0083" in done.stdout
+    assert "calibration rows, no p-value can be below 0.0083" in done.stdout
     done = aloof("score", "model", "new.csv", "--out", "s.csv", "--force")
     assert "Nothing is flagged. With 120 calibration rows" in done.stdout
 
@@ -145,7 +145,7 @@ def test_a_false_discovery_rate_that_finds_nothing_says_why(home: Path) -> None:
 @pytest.mark.parametrize(
     ("n", "scores", "fdr", "words"),
     [
-        (9, [99.0] * 9, 0.05, r"With 9 calibration rows .* needs smaller ones.*\b1,999 where"),
+        (9, [99.0] * 9, 0.05, r"With 9 calibration rows, .* needs smaller ones.*\b1,999 if"),
         (99, [0.0] * 50, 0.1, r"No row scores above all 99 calibration rows.*larger rate"),
         (99, [99.0] + [0.0] * 99, 0.1, r"at least 10 of 100 rows .*; 1 row does.*least 999\)"),
         (99, [99.0] * 10 + [0.0] * 90, 0.1, r"^$"),
@@ -176,7 +176,7 @@ def test_one_row_is_explained(home: Path, model: TableModel) -> None:
     assert "`" in done.stdout
     for words, reason in (
         (("--id", "nobody"), "No row has 'nobody' in the column 'key'."),
-        (("--row", 501), "There is no row 501: the table has 500 rows."),
+        (("--row", 501), "There is no row 501; the table has 500 rows."),
     ):
         done = aloof("explain", "model", "new.csv", *words)
         assert done.exit_code == 2
@@ -202,14 +202,11 @@ def test_commands_speak_of_options(home: Path) -> None:
     pa_csv.write_csv(rows(30, 1).drop_columns("age"), "less.csv")
     done = aloof("score", "model", "less.csv", "--out", "t.csv")
     assert done.exit_code == 2
-    assert "To go on without: --missing-columns fill." in done.stderr
+    assert "To score it anyway: --missing-columns fill." in done.stderr
     done = aloof("score", "model", "less.csv", "--out", "t.csv", "--missing-columns", "fill")
     assert done.exit_code == 0, done.output
-    assert "warning: `age`: the column is not there; its values count as typical" in done.stderr
-    assert (
-        "The rows do not look like those that were learned from: 1 difference (age)."
-        in done.stdout
-    )
+    assert "warning: `age`: the column is gone; its values count as typical" in done.stderr
+    assert "The rows do not look like the training rows: 1 difference (age)." in done.stdout
     for command in ("explain", "evaluate", "calibrate", "report"):
         help_ = aloof(command, "--help").stdout
         assert "--missing-columns" in help_

@@ -384,13 +384,15 @@ def test_wishes_that_mean_nothing_are_refused(wishes: dict[str, Any], words: str
 
 
 def test_wishes_about_what_is_no_text_are_refused() -> None:
-    with pytest.raises(TableError, match=r"decimal \(--decimal\) says how text is written"):
+    with pytest.raises(
+        TableError, match=r"decimal \(--decimal\) describes how text is written"
+    ):
         TableEncoder.fit({"x": [1.5, 2.5]}, wishes=Wishes(decimal=","))
-    with pytest.raises(TableError, match="Column 'x' is no text"):
+    with pytest.raises(TableError, match="Column 'x' does not hold text"):
         TableEncoder.fit({"x": [1.5, 2.5], "y": ["a", "b"]}, wishes=Wishes(decimal={"x": ","}))
     with pytest.raises(TableError, match=r"no column 'z'"):
         TableEncoder.fit({"x": [1.5, 2.5]}, wishes=Wishes(decimal={"z": ","}))
-    with pytest.raises(TableError, match="a date format, so it cannot be of the kind 'number'"):
+    with pytest.raises(TableError, match="a date format, so its kind cannot be 'number'"):
         TableEncoder.fit(
             {"x": ["1", "2"]}, kinds={"x": "number"}, wishes=Wishes(layouts={"x": "%d"})
         )

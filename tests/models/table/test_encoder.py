@@ -154,7 +154,9 @@ def test_columns_may_be_reordered_and_extra_ones_warn(table) -> None:
     np.testing.assert_array_equal(
         encoder.transform(table.select(table.column_names[::-1])), expected
     )
-    with pytest.warns(TableWarning, match="not trained on are not used: 'more'"):
+    with pytest.warns(
+        TableWarning, match="not trained on these columns and ignores them: 'more'"
+    ):
         encoder.transform(table.append_column("more", table["age"]))
     said: list[str] = []
     encoder.transform(table.append_column("more", table["age"]), warn=said.append)
@@ -176,7 +178,7 @@ def test_text_in_a_number_column_counts_as_missing_with_a_warning(rng) -> None:
     with pytest.raises(TableError, match=r"'x' was read as numbers .* none of its 30 values"):
         encoder.transform({"x": ["abc"] * 30})
     with pytest.raises(
-        TableError, match="'x' was read as numbers in training and has the type"
+        TableError, match="'x' was read as numbers in training, but now has the type"
     ):
         encoder.transform({"x": [dt.datetime(2024, 1, 1)]})
 
@@ -336,12 +338,12 @@ def test_a_broken_state_is_a_model_error(table) -> None:
         ({**state, "columns": [{"kind": "number"}]}, "name is missing"),
         (
             {**state, "columns": [{**age, "scale": 0.0}]},
-            r"'age', .*: scale must be greater",
+            r"'age': scale must be greater",
         ),
         ({**state, "columns": [{**age, "kind": "numbr"}]}, "no kind 'numbr'; did you mean"),
         ({**state, "columns": [{**age, "kind": ["number"]}]}, r"no kind \['number'\]"),
-        ({**state, "columns": [age, age]}, "a column twice"),
-        ({**state, "dropped": {"age": "is dull"}}, "a column twice"),
+        ({**state, "columns": [age, age]}, "a column appears twice"),
+        ({**state, "dropped": {"age": "is dull"}}, "a column appears twice"),
         ({**state, "columns": []}, "columns must have at least 1"),
         ({**state, "n_rows": 1.5}, "n_rows must be a whole number"),
         ({}, "columns is missing"),

@@ -97,7 +97,7 @@ def test_values_and_labels_that_cannot_be_read(tmp_path: Path, model: TableModel
     rows[4][1], rows[50][1], rows[7][3] = "oops", "n/k", "perhaps"
     path = written(tmp_path / "new.csv", rows)
     options = {"id": "key", "drop": ["note"]}
-    with pytest.raises(LabelError, match=r"'bad' cannot be read: 'perhaps' in line 13\."):
+    with pytest.raises(LabelError, match=r"column 'bad': 'perhaps' in line 13\."):
         fit(path, label="bad", **options, **TINY)
     expected = "('oops' in line 10, 'n/k' in line 56)"
     dropped = {"id": "key", "drop": ["note", "bad"]}
@@ -153,7 +153,7 @@ def test_a_report_names_lines_where_rows_have_no_id(tmp_path: Path) -> None:
 def test_what_cannot_be_read_on_is_after_a_line(tmp_path: Path) -> None:
     path = written(tmp_path / "open.csv", cells())
     path.write_text(path.read_text() + 'r99,1,Oslo,0,"-\nr100,2,Bern,0,-\n')
-    with pytest.raises(TableError, match=r"the last row, line 66, goes over more than one"):
+    with pytest.raises(TableError, match=r"the last row, line 66, runs over several lines"):
         open_source(path).read()
     many = [[f"r{i}", "1", "Oslo", "0"] for i in range(400_000)]
     path = written(tmp_path / "mixed.csv", many)

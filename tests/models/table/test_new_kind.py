@@ -108,7 +108,7 @@ def test_it_works_from_the_fit_to_the_report(tmp_path: Path) -> None:
 
 
 def test_it_can_be_asked_for_and_refuse() -> None:
-    with pytest.raises(TableError, match=r"of the kind 'adress'\. Known are category"):
+    with pytest.raises(TableError, match=r"of the kind 'adress'\. Choose from category"):
         TableEncoder.fit({"ip": ["10.0.0.1", "b"]}, kinds={"ip": "adress"})
     recipe()
     with pytest.raises(TableError, match="of the kind 'adress'; did you mean 'address'"):
@@ -123,7 +123,7 @@ def test_its_state_is_checked_like_that_of_any_other(monkeypatch: pytest.MonkeyP
     state = TableEncoder.fit(visits(40, 0)).state()
     ip, ms = state["columns"]
     for change, words in (
-        ({"low": 5}, r"'ip', that cannot be read: low must be text; got 5"),
+        ({"low": 5}, r"column 'ip': low must be text; got 5"),
         ({"low": "x"}, "low must be an address"),
         ({"high": "x"}, "high is unknown"),
         ({"missing_share": float("nan")}, "missing_share must be a finite number"),

@@ -40,7 +40,7 @@ def test_columns_are_put_in_the_order_of_the_schema(tmp_path: Path) -> None:
 def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("precious")
-    with pytest.raises(TableError, match=r"out\.csv exists.*force"):
+    with pytest.raises(TableError, match=r"out\.csv already exists.*force"):
         write_table(path, TABLE)
     assert path.read_text() == "precious"
     write_table(path, TABLE, force=True)
@@ -50,8 +50,8 @@ def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("out.xyz", "ending of 'out.xyz'"),
-        ("out", "ending of 'out'"),
+        ("out.xyz", "'out.xyz': unknown ending"),
+        ("out", "'out': unknown ending"),
         ("nowhere/out.csv", "no folder"),
         ("folder.csv", "is a folder"),
     ],
@@ -87,7 +87,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(ending: str, tmp_path: Path) -> 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # SIGXFSZ is ignored
     try:
-        with pytest.raises(TableError, match=r"cannot be written: .*Make room"):
+        with pytest.raises(TableError, match=r"cannot be written: .*Free some space"):
             write_table(tmp_path / f"out.{ending}", table)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -101,7 +101,9 @@ def test_passages_of_a_long_text_are_sentences(model: TableModel) -> None:
 def test_reasons_name_the_text(model: TableModel) -> None:
     rows = {"text": ["thieves stole money from my account", None], "price": [20.0, 20.0]}
     first, second = model.reasons(rows, 1)
-    assert first == ["`text` 'thieves stole money from my account' reads unlike what is normal"]
+    assert first == [
+        "`text` 'thieves stole money from my account' does not read like normal text"
+    ]
     assert second == ["`text` is missing, which it never was in training"]
     with pytest.raises(
         TableError, match=r"does not read column 'price' as text. It reads 'text'"

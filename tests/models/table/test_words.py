@@ -76,9 +76,9 @@ def say(encoder: TableEncoder, name: str, value: Any, expected: Any, aspect: int
         ("branch", None, "north", "`branch` is missing where 'north' was expected"),
         ("branch", "north", None, "`branch` 'north' where none was expected"),
         ("online", True, False, "`online` true where false was expected"),
-        ("always", "USD", "EUR", "`always` 'USD' where it always was 'EUR' in training"),
+        ("always", "USD", "EUR", "`always` 'USD' where it was always 'EUR' in training"),
         ("always", None, "EUR", "`always` is missing, which it never was in training"),
-        ("nothing", "x", None, "`nothing` 'x', never there in training"),
+        ("nothing", "x", None, "`nothing` 'x', though it never had a value in training"),
         ("time", None, START, "`time` is missing, which it never was in training"),
         (
             "spell",
@@ -107,7 +107,10 @@ def test_reasons_of_a_time_say_which_side_of_it_stands_out(encoder: TableEncoder
         "`time` on a Saturday where Wednesday was expected",
     ]
     later = say(encoder, "time", dt.datetime(2031, 5, 1, 12), wednesday)
-    assert later == "`time` 2031-05-01 12:00, outside of training (2024-01-01 to 2024-02-29)"
+    assert (
+        later
+        == "`time` 2031-05-01 12:00, outside the training period (2024-01-01 to 2024-02-29)"
+    )
 
 
 def test_text_that_goes_on_is_cut(encoder: TableEncoder) -> None:

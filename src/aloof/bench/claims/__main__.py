@@ -9,6 +9,7 @@ from pathlib import Path
 from aloof.bench.claims import Evidence, check, corrected, documents
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
+from aloof.phrases import count
 
 
 def main() -> int:
@@ -17,7 +18,7 @@ def main() -> int:
     parser.add_argument("documents", nargs="*", type=Path, help="default: README.md and docs/")
     parser.add_argument("--results", type=Path, default=Path("results"), help="the records")
     parser.add_argument(
-        "--write", action="store_true", help="put what the records say into the documents"
+        "--write", action="store_true", help="write what the records say into the documents"
     )
     options = parser.parse_args()
     paths = options.documents or documents(Path())
@@ -29,7 +30,10 @@ def main() -> int:
         for finding in check(path, evidence):
             print(finding)
             wrong += 1
-    print(f"{wrong} of the figures in {len(paths)} documents need a look.", file=sys.stderr)
+    print(
+        f"{count(wrong, 'problem')} with figures in {count(len(paths), 'document')}.",
+        file=sys.stderr,
+    )
     return int(wrong > 0)
 
 

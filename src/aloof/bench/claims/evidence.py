@@ -33,6 +33,7 @@ _REPLICATES = ("normal", "anomaly", "seed", "run", "world", "split")
 _KEYS = (
     *("dataset", "method", "features", "embedder", "direction", "sampler", "task"),
     *("gamma_l", "gamma_p", "variant", "setting", "scaling"),
+    *("protocol", "labels", "hidden"),
 )
 _STATISTICS = ("std", "n", "min", "max", "sum", "low", "high")
 _RELATIONS = ("less", "per", "against")
@@ -62,7 +63,7 @@ class Measure:
         """Read a word of a marker."""
         match = re.fullmatch(r"([A-Za-z][\w.@-]*)(%)?(?:/([\d.]+))?", word)
         if match is None:
-            raise ExperimentError(f"{word!r} is no word of a marker.")
+            raise ExperimentError(f"{word!r} is not a word that markers know.")
         name, percent, divisor = match.groups()
         return cls(name, (100.0 if percent else 1.0) / float(divisor or 1))
 

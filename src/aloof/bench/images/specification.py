@@ -355,17 +355,17 @@ class ImageSpecification(Specification):
             without = [name for name in self.methods if not _has_variants(name)]
             if without:
                 raise ValueError(
-                    f"variants are of methods of ours that learn from labels; {without[0]!r} "
-                    "has none."
+                    "variants only apply to those of our methods that learn from labels; "
+                    f"{without[0]!r} does not."
                 )
             if self.numbers.freeze_decoder is not None:
                 raise ValueError("numbers.freeze_decoder: variants say what is frozen.")
         if self.numbers.changes and not self._of_ours:
-            raise ValueError("numbers are those of our methods, and there is none here.")
+            raise ValueError("numbers only apply to our methods, and there are none here.")
         schedule = self.numbers.lr_schedule
         if self.numbers.milestones is not None and schedule not in (None, "step"):
             raise ValueError(
-                f"numbers.milestones are those of lr_schedule 'step'; got {schedule!r}."
+                f"numbers.milestones only apply to lr_schedule 'step'; got {schedule!r}."
             )
         for setting, method in product(self.setting, self._of_ours):
             found = self.numbers_of(method, cast(Setting, setting))

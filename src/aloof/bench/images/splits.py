@@ -103,7 +103,8 @@ def make_image_split(
     """
     if not 0 <= gamma_l < 1 or not 0 <= gamma_p < 1:
         raise ExperimentError(
-            f"gamma_l and gamma_p must be at least 0 and below 1; got {gamma_l} and {gamma_p}."
+            f"gamma_l and gamma_p must be at least 0 and less than 1; got {gamma_l} and "
+            f"{gamma_p}."
         )
     own = np.random.default_rng([seed, normal]).permutation(np.flatnonzero(labels == normal))
     n_held = round(_HELD_OUT * len(own))
@@ -115,11 +116,12 @@ def make_image_split(
     n_labelled = _part_of(gamma_l, len(rows))
     if gamma_l and not n_labelled:
         raise ExperimentError(
-            f"gamma_l = {gamma_l:g} of {len(rows)} normal rows is not one labelled anomaly."
+            f"gamma_l = {gamma_l:g} of {len(rows)} normal rows is less than one labelled "
+            "anomaly."
         )
     if n_held + n_labelled > len(others):
         raise ExperimentError(
-            f"gamma_l = {gamma_l:g} needs {n_held + n_labelled} labelled anomalies, and class "
+            f"gamma_l = {gamma_l:g} needs {n_held + n_labelled} labelled anomalies, but class "
             f"{anomaly} has {len(others)} rows."
         )
     # From both ends, so that a smaller ratio's labelled anomalies are among a larger one's.
@@ -131,8 +133,8 @@ def make_image_split(
     n_hidden = _part_of(gamma_p, len(rows))
     if n_hidden > len(strange):
         raise ExperimentError(
-            f"gamma_p = {gamma_p:g} needs {n_hidden} hidden anomalies beside {len(rows)} "
-            f"normal rows, and the other classes have {len(strange)}."
+            f"gamma_p = {gamma_p:g} needs {n_hidden} hidden anomalies among {len(rows)} "
+            f"normal rows, but the other classes have {len(strange)}."
         )
     drawn = strange[:n_hidden]
     return ImageSplit(

@@ -183,8 +183,8 @@ def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> I
     cases = spec.cases(len(images.classes))
     if not cases:
         raise ExperimentError(
-            "There is nothing to run: methods that learn nothing from labels (vae, cae, ...) "
-            "need a gamma_l of 0 among the ratios, the others one above 0."
+            "Nothing to run: methods that learn nothing from labels (vae, cae, ...) need a "
+            "gamma_l of 0 among the ratios, the others need one above 0."
         )
     study = ImageStudy(spec, images, cases)
     for case in cases:  # what cannot be drawn is said before anything runs

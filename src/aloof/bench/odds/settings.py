@@ -23,24 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from torch import nn
-
-from aloof.bench.methods import OURS, make_peer
+from aloof.bench.methods import OURS, PAPERS, make_ours, make_peer, table_options
 from aloof.bench.specification import Setting
 from aloof.bench.splits import Scaling
+from aloof.bench.variants import Network
 from aloof.estimators import Detector
 from aloof.exceptions import ExperimentError
-from aloof.io.sections import Section
-from aloof.networks import MLPDecoder, MLPEncoder
 from aloof.suggestion import did_you_mean
 
 __all__ = [
-    "MLP",
     "PAPER",
     "PAPER_NETWORK",
-    "Network",
     "PaperRow",
     "build",
     "build_peer",
@@ -50,54 +45,8 @@ __all__ = [
 ]
 
 
-class Network(Section):
-    """The networks of our methods: options of `aloof.networks.MLPEncoder`, with its defaults.
-
-    Attributes
-    ----------
-    slope, normalise, bias
-        As there.
-    """
-
-    slope: float = 0.1
-    normalise: bool = False
-    bias: bool = True
-
-
 PAPER_NETWORK = Network(slope=0.01, normalise=True, bias=False)
 """As in the code that the paper builds on."""
-
-
-@dataclass(frozen=True)
-class MLP:
-    """A factory of networks that equals any other with the same options, so that they stack.
-
-    Attributes
-    ----------
-    part
-        Which of the two networks.
-    hidden, learn_variance, slope, normalise, bias
-        Options of it.
-    """
-
-    part: Literal["encoder", "decoder"]
-    hidden: tuple[int, ...]
-    learn_variance: bool = False
-    slope: float = 0.1
-    normalise: bool = False
-    bias: bool = True
-
-    def __call__(self, shape: tuple[int, ...], latent_dim: int) -> nn.Module:
-        """Return a network for rows of `shape` and a latent space of `latent_dim`."""
-        options: dict[str, Any] = {
-            "slope": self.slope,
-            "normalise": self.normalise,
-            "bias": self.bias,
-        }
-        if self.part == "encoder":
-            return MLPEncoder(shape, latent_dim, self.hidden, **options)
-        options["learn_variance"] = self.learn_variance
-        return MLPDecoder(shape, latent_dim, self.hidden, **options)
 
 
 @dataclass(frozen=True)
@@ -170,16 +119,10 @@ _PEERS: Mapping[str, Mapping[str, Any]] = {
     "ss-dgm": {},
 }
 
-# SSAD learns from all normal rows here; its default is for images.
-_IN_ANY_SETTING: Mapping[str, Mapping[str, Any]] = {
-    "ssad": {"max_rows": None},
-    "ssad-hybrid": {"detector__max_rows": None},
-}
-
 
 def has_setting(method: str) -> bool:
     """Return whether the two settings of a method differ."""
-    return method in OURS or method.removesuffix("-unfair") in _PEERS
+    return method in PAPERS or method.removesuffix("-unfair") in _PEERS
 
 
 def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
@@ -192,7 +135,7 @@ def parameters(method: str, setting: Setting, dataset: str) -> dict[str, Any]:
     >>> parameters("dp", "paper", "thyroid")["alpha"]
     10.0
     """
-    if setting == "ours":
+    if setting != "paper":
         return {}
     row = _row(dataset)
     every: dict[str, Any] = {
@@ -238,7 +181,7 @@ def peer_parameters(method: str, setting: str, dataset: str) -> dict[str, Any]:
     {}
     """
     name = method.removesuffix("-unfair")
-    found = dict(_IN_ANY_SETTING.get(name, {}))
+    found = table_options(method)
     if setting == "paper" and name in _PEERS:
         found |= {"hidden": _row(dataset).layers, **_PEERS[name]}
     return found
@@ -273,19 +216,11 @@ def build(
         Where to train.
     """
     chosen = {**parameters(method, setting, dataset), **(overrides or {})}
-    if isinstance(chosen.get("hidden"), list):
-        chosen["hidden"] = tuple(chosen["hidden"])
     if scaling == "unit":
         chosen = {"standardize": False, **chosen}
-    detector = OURS[method](**{"device": device, "random_state": seed, **chosen})
+    detector = make_ours(method, seed=seed, device=device, **chosen)
     network = network or (PAPER_NETWORK if setting == "paper" else Network())
-    if network == Network():  # the estimator's own
-        return detector
-    hidden, variance = detector.hidden, detector.likelihood == "gaussian"
-    options = network.model_dump()
-    detector.encoder = MLP("encoder", hidden, **options)
-    detector.decoder = MLP("decoder", hidden, variance, **options)
-    return detector
+    return network.given_to(detector)
 
 
 def build_peer(

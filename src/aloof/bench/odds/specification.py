@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, model_validator
 
-from aloof.bench.methods import OURS, check_overrides, resolve_methods, unfair_peers
+from aloof.bench.methods import OURS, PAPERS, resolve_methods, unfair_peers
 from aloof.bench.odds.paper import PAPER_TABLES
-from aloof.bench.odds.settings import Network, has_setting
+from aloof.bench.odds.settings import has_setting
 from aloof.bench.specification import (
     Count,
     Names,
@@ -22,40 +17,12 @@ from aloof.bench.specification import (
     Shares,
     Specification,
     known,
-    several,
 )
 from aloof.bench.splits import SCALINGS
+from aloof.bench.variants import Variant, Variants, check_variants, variants_of
 from aloof.datasets import PublicTable, find_dataset, list_datasets
-from aloof.io.sections import Section
 
 __all__ = ["OddsSpecification", "System", "Variant"]
-
-
-class Variant(Section):
-    """A change to our methods that a study is about.
-
-    Attributes
-    ----------
-    name
-        Empty for the methods as they are.
-    parameters
-        Of the estimator, in place of the setting's.
-    network
-        In place of the setting's; what is missing is as in the estimators' own.
-    methods
-        Which of ours it is of; none: all.
-    """
-
-    name: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    network: Network | None = None
-    methods: Annotated[
-        tuple[str, ...], BeforeValidator(several), AfterValidator(known("method of ours", OURS))
-    ] = ()
-
-    def concerns(self, method: str) -> bool:
-        """Return whether a method has this variant."""
-        return method in OURS and (not self.methods or method in self.methods)
 
 
 @dataclass(frozen=True)
@@ -108,14 +75,6 @@ def _datasets(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(find_dataset(name, PublicTable).name for name in chosen)
 
 
-def _variants(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
-    names = [variant.name for variant in variants]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"There are two variants called {name!r}.")
-    return variants or (Variant(name=""),)
-
-
 class OddsSpecification(Specification):
     """Options of ``aloof bench odds``. One value may stand for a list of one.
 
@@ -145,12 +104,10 @@ class OddsSpecification(Specification):
     datasets: Annotated[Names, AfterValidator(_datasets)] = tuple(
         entry.name for entry in list_datasets(PublicTable)
     )
-    methods: Annotated[Names, AfterValidator(resolve_methods)] = tuple(OURS)
+    methods: Annotated[Names, AfterValidator(resolve_methods)] = PAPERS
     setting: Settings = ("ours",)
     scaling: Annotated[Names, AfterValidator(known("scaling", SCALINGS))] = ("standard",)
-    variants: Annotated[
-        tuple[Variant, ...], BeforeValidator(several), AfterValidator(_variants)
-    ] = (Variant(name=""),)
+    variants: Variants = (Variant(name=""),)
     gamma_l: Shares = (0.01,)
     gamma_p: Shares = (0.0,)
     seeds: Count = 10
@@ -160,10 +117,7 @@ class OddsSpecification(Specification):
 
     @model_validator(mode="after")
     def _check_parameters(self) -> OddsSpecification:
-        for method in self.methods:
-            for variant in self.variants:
-                if variant.concerns(method):
-                    check_overrides(method, variant.parameters)
+        check_variants(self.variants, self.methods)
         return self
 
     @property
@@ -173,7 +127,7 @@ class OddsSpecification(Specification):
             System(method, setting, variant, scaling)
             for method in self.methods
             for setting in (self.setting if has_setting(method) else ("",))
-            for variant in self._variants_of(method)
+            for variant in variants_of(method, self.variants)
             for scaling in self.scaling
         )
 
@@ -185,8 +139,3 @@ class OddsSpecification(Specification):
     def variant(self, system: System) -> Variant:
         """Return what is changed in a system."""
         return next(v for v in self.variants if v.name == system.variant)
-
-    def _variants_of(self, method: str) -> list[str]:
-        if method not in OURS:
-            return [""]
-        return [variant.name for variant in self.variants if variant.concerns(method)]

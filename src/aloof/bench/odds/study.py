@@ -15,7 +15,6 @@ from aloof.bench.odds.plot import plot_results
 from aloof.bench.odds.settings import build, build_peer
 from aloof.bench.odds.specification import OddsSpecification, System
 from aloof.bench.odds.summary import summarise
-from aloof.bench.odds.systems import Trial, measure, stacks
 from aloof.bench.odds.tables import csv_lines, make_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
@@ -30,6 +29,7 @@ from aloof.bench.splits import (
 )
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
+from aloof.bench.trials import Trial, measure, stacks
 from aloof.datasets import PublicTable, Table, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
@@ -252,7 +252,7 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
     if not splits:
         first = {place[0]: reason for place, reason in reasons.items()}
         raise ExperimentError(
-            "Nothing of this can be run. "
+            "None of this can run. "
             + " ".join(f"{name}: {reason}" for name, reason in first.items())
         )
     cases = tuple(

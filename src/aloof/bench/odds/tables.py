@@ -12,7 +12,7 @@ from aloof.bench.odds.paper import GAMMA_L, GAMMA_P, Figure, PaperTable, paper_f
 from aloof.bench.odds.specification import System
 from aloof.bench.odds.summary import Block, Kind
 from aloof.bench.statistics import NOTE, paired
-from aloof.bench.tables import Grid, Line
+from aloof.bench.tables import Grid, Line, best_cells
 
 __all__ = ["csv_lines", "make_grids", "paper_rows"]
 
@@ -97,7 +97,7 @@ def _figures(block: Block, measure: str) -> Grid:
     for kind in block.kinds:
         # What cannot be compared is left out: no row of another kind is in the way of a best.
         one = System("", kind[0], "", kind[1])
-        bold |= _best(
+        bold |= best_cells(
             [
                 m if s.meets(one) else [np.nan] * len(m)
                 for s, m in zip(block.rows, means, strict=True)
@@ -246,16 +246,6 @@ def _sets(block: Block) -> str:
     if block.feasible == block.spec.datasets:
         return ""
     return f" that have enough anomalies ({', '.join(block.feasible)})"
-
-
-def _best(means: Sequence[Sequence[float]]) -> set[tuple[int, int]]:
-    """Return the cells that hold the best mean of their column, to the digit shown."""
-    if len(means) < 2:
-        return set()
-    shown = np.round(np.array(means, float), 1)
-    top = np.max(np.where(np.isnan(shown), -np.inf, shown), axis=0)
-    rows, columns = np.nonzero(shown == top)
-    return {(int(r), int(c) + 1) for r, c in zip(rows, columns, strict=True)}
 
 
 def _condition(block: Block) -> str:

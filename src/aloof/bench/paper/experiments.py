@@ -82,7 +82,7 @@ def read_experiments(folder: Path) -> tuple[Experiment, ...]:
                 found.append(Experiment(path.stem, path, kind, spec, {}))
     if not found:
         raise ExperimentError(
-            f"There is no experiment in {folder}. Go to the folder of the repository, or name "
-            "the one with the TOML files with --experiments."
+            f"There are no experiments in {folder}. Go to the repository's folder, or name "
+            "the folder with the TOML files with --experiments."
         )
     return tuple(found)

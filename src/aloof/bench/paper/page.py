@@ -48,7 +48,8 @@ def make_page(status: Status, results: Path, page: Path) -> str:
     """
     if all(filling.state == "missing" for filling in status.fillings):
         raise ExperimentError(
-            f"{results} holds no record of the paper's tables: there is nothing to say yet."
+            f"{results} holds no records of the paper's tables, so there is nothing to report "
+            "yet."
         )
     tables = {name: _of(status, name) for name in TABLES}
     parts = [f"# {_TITLE}", *_introduction(status), "## At a glance", *_glance(tables)]
@@ -88,21 +89,21 @@ def _introduction(status: Status) -> list[str]:
     }
     places = len({f.cell.place for f in status.fillings})
     return [
-        "`aloof bench page` makes this page from the records in `results/`: do not edit "
-        "it. The words between the figures are in `src/aloof/bench/paper/notes.py`; "
-        "`aloof bench status` says what is missing and which command runs it.",
-        f"The paper has {places} figures and pictures in its tables. Those of our methods "
-        "are compared in two settings, ours and the paper's own numbers and networks "
-        "(`paper`); those of peers once, as their authors published them where such a run "
-        f"is there. That makes {len(status.fillings)} cells: {counts['filled']} are "
-        f"filled, {counts['older']} by older revisions of their systems (marked *, to be "
-        f"made again), {counts['partial']} by too few problems (marked †, not counted), "
-        f"and {counts['missing']} are empty.",
-        "All figures are AUROC in percent, mean ± standard deviation over problems, seeds "
-        "or runs, in brackets how many. A difference is our figure less the paper's, ± its "
-        "standard error, which takes both as samples of their own. Ours over the same "
-        "problems as the paper's would have a smaller one: *within two standard errors* is "
-        "easily said of 10 problems, and means something of 90.",
+        "`aloof bench page` writes this page from the records in `results/`: do not edit it. "
+        "The text between the figures is in `src/aloof/bench/paper/notes.py`. `aloof bench "
+        "status` shows what is missing and which command runs it.",
+        f"The paper's tables have {places} figures and pictures. We compare those of our "
+        "methods in two settings: ours, and the paper's own numbers and networks (`paper`). "
+        "We compare those of peers once, as their authors published them if there is such a "
+        f"run. That makes {len(status.fillings)} cells: {counts['filled']} are filled, "
+        f"{counts['older']} by older revisions of their systems (marked *, to be rerun), "
+        f"{counts['partial']} by too few problems (marked †, not counted), and "
+        f"{counts['missing']} are empty.",
+        "All figures are AUROC in percent, mean ± standard deviation over problems, seeds or "
+        "runs, with their number in brackets. A difference is our figure minus the paper's, "
+        "± its standard error, which treats the two as independent samples. On the paper's "
+        "own problems, the error would be smaller: *within two standard errors* is easy to "
+        "achieve with 10 problems, and means something with 90.",
     ]
 
 
@@ -165,7 +166,7 @@ def _glance(tables: dict[str, list[Filling]]) -> list[str]:
         rows.append((TABLES[name], *(tallies[setting].text for setting in _SETTINGS)))
     header = ("", *(_CALLED.get(setting, setting) for setting in _SETTINGS))
     return [
-        "Cells that have a figure, of how many; the mean difference; the worst one.",
+        "Filled cells out of all; the mean difference; the worst difference.",
         _markdown(Grid("", header, tuple(rows))),
     ]
 
@@ -178,9 +179,9 @@ def _table(name: str, tables: dict[str, list[Filling]], status: Status) -> Itera
         printed = {_printed(f) for f in tables[_SHORT[name]]}
         shown = [f for f in fillings if _printed(f) not in printed]
         yield (
-            f"What *{TABLES[_SHORT[name]]}* does not have; the rest stands there."
+            f"What *{TABLES[_SHORT[name]]}* does not have; the rest is there."
             if shown
-            else f"All of it stands in *{TABLES[_SHORT[name]]}*."
+            else f"All of it is in *{TABLES[_SHORT[name]]}*."
         )
     yield from NOTES.get(name, ())
     lines = [
@@ -320,8 +321,8 @@ def _readings(status: Status, fillings: Sequence[Filling]) -> Iterator[str]:
     if len(tried) < 2:
         return
     yield (
-        "What the paper leaves open was tried, each reading with everything else as in the "
-        "setting `paper`. Differences to the paper:"
+        "The paper leaves some choices open. We tried several readings, each with everything "
+        "else as in the setting `paper`. Differences from the paper:"
     )
     for row in dict.fromkeys(cell.row for cell in figures.values()):
         lines = [
@@ -351,14 +352,14 @@ def _claims(status: Status) -> Iterator[str]:
     ill = [cell for cell in cells if cell.table == "ill-trained"]
     yield "## Two claims of the paper, and our records"
     yield (
-        "**Ensembles have little effect on Deep SAD**: distances to different centres are not "
-        "of one scale. On CIFAR-10, points that five models are above one:"
+        "**Ensembles have little effect on Deep SAD**, because distances to different "
+        "centres have different scales. On CIFAR-10, by how many points five models beat one:"
     )
     yield from _gains(status, one, five, lambda ours, _: ours > _SMALL)
     yield (
         "**Deep SAD needs a well-trained autoencoder to begin with**: after ten epochs of "
-        "pre-training its objective has no effect. On CIFAR-10, points that 150 epochs of "
-        "pre-training are above ten:"
+        "pre-training, its objective has no effect. On CIFAR-10, by how many points 150 "
+        "epochs of pre-training beat ten:"
     )
     yield from _gains(status, ill, one, lambda ours, theirs: ours < theirs / 2)
 
@@ -399,8 +400,8 @@ def _gains(
     means = [sum(some[r] for r in labelled) / len(labelled) for some in (ours, theirs)]
     words = "Our records say otherwise" if otherwise(*means) else "Our records agree"
     yield (
-        f"{words}: {_signed(means[0])} points on average where there are labels, the paper "
-        f"{_signed(means[1])} (setting `{setting}`)."
+        f"{words}: {_signed(means[0])} points on average where there are labels; the paper "
+        f"has {_signed(means[1])} (setting `{setting}`)."
     )
 
 
@@ -441,4 +442,4 @@ def _pictures(name: str, results: Path, page: Path) -> Iterator[str]:
         link = Path(os.path.relpath(results / place, page.parent)).as_posix()
         yield f"![{words}]({link})"
     if drawn and not found:
-        yield "The picture is not drawn yet."
+        yield "The picture has not been drawn yet."

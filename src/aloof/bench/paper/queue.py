@@ -219,7 +219,7 @@ def _tables(study: Study[Any], folder: Path, where: Where, task: Task) -> tuple[
         study.draw(records, folder)
         experiment.kind.draw(study, where)
     except MissingExtraError as error:
-        return (f"Pictures were not drawn: {error}",)
+        return (f"Could not draw the pictures: {error}",)
     return ()
 
 

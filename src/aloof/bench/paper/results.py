@@ -18,6 +18,7 @@ from aloof.bench.revisions import is_newer
 from aloof.bench.runner import RECORDS
 from aloof.bench.study import read_case
 from aloof.exceptions import ExperimentError
+from aloof.phrases import count
 
 __all__ = ["CUBO", "Entry", "Results", "Timing", "read_results"]
 
@@ -147,17 +148,18 @@ def _gather(
             found.add(kind.name, want, kind.replicate(case), entry)
     if foreign:
         found.problems.append(
-            f"{path} holds {foreign} records of another experiment than {experiment.path}. "
-            "Move them to the folder of theirs."
+            f"{path} holds {count(foreign, 'record')} of another experiment than "
+            f"{experiment.path}. Move them to that experiment's folder."
         )
     if newer:
         found.problems.append(
-            f"{path} holds {newer} records of a newer version of aloof. Update aloof."
+            f"{path} holds {count(newer, 'record')} from a newer version of aloof. Update "
+            "aloof."
         )
     if other:
         found.notes.append(
-            f"{path} holds {other} records of another configuration than {experiment.path} "
-            "asks for today, and they fill nothing."
+            f"{path} holds {count(other, 'record')} with another configuration than "
+            f"{experiment.path} has now; they fill nothing."
         )
 
 

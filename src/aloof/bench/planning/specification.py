@@ -147,8 +147,9 @@ class PlanningSpecification(Specification):
             training = self.recipe(setting, "vae").training
             if training.warmup_epochs >= training.max_epochs:
                 raise ValueError(
-                    f"warmup_epochs must be less than max_epochs, {training.max_epochs} in the "
-                    f"setting {setting!r}; got {training.warmup_epochs}."
+                    "warmup_epochs must be less than max_epochs, which is "
+                    f"{training.max_epochs} in the setting {setting!r}; got "
+                    f"{training.warmup_epochs}."
                 )
         return self
 

@@ -196,7 +196,7 @@ def _read_columns(path: Path) -> tuple[list[str], list[bool]]:
             rows = [(row["review"], row["sentiment"]) for row in csv.DictReader(file)]
     except (OSError, KeyError, csv.Error) as error:
         raise DatasetError(
-            f"{path} cannot be read as reviews: {error}. It must be a CSV file with the "
+            f"Cannot read reviews from {path}: {error}. It must be a CSV file with the "
             "columns `review` and `sentiment` (positive or negative)."
         ) from error
     finally:

@@ -133,8 +133,8 @@ class TextSpecification(Specification):
         asked = "features" in self.model_fields_set and "embeddings" in self.features
         if asked and "ours" not in self.setting:
             raise ValueError(
-                "features cannot be embeddings with the setting 'paper' alone, which has none; "
-                "leave them out, or add the setting 'ours'."
+                "The setting 'paper' has no embeddings: leave them out of features, or add "
+                "the setting 'ours'."
             )
         return self
 

@@ -195,7 +195,7 @@ class TextStudy(Study[TextCase]):
         try:
             trained = train()
         except StaleCheckpointError:
-            words = "A killed run had other cases, data or settings; starting over."
+            words = "An interrupted run used other cases, data or settings; starting over."
             warnings.warn(words, AloofWarning, stacklevel=2)
             discard_checkpoints(checkpoint)
             trained = train()
@@ -294,7 +294,7 @@ def make_text(spec: TextSpecification, corpus: Corpus) -> TextStudy:
 
 def _learns_labels(method: str) -> bool:
     if method in OURS:
-        return METHODS[method].uses_labels
+        return method not in METHODS or METHODS[method].uses_labels
     return bool(getattr(peers()[method](), "uses_labels", True))
 
 

@@ -15,6 +15,7 @@ class _Experiments(Gathered):
         for name in (
             *("status", "next", "page"),
             *("odds", "figure1", "images", "planning", "text"),
+            *("tables", "review"),
         )
     }
 
@@ -23,7 +24,7 @@ bench = typer.Typer(
     cls=_Experiments,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Run the paper's experiments and compare with other systems on the same splits.",
+    help="Rerun the paper's experiments and compare with other systems on the same splits.",
 )
 
 

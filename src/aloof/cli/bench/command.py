@@ -40,22 +40,25 @@ _S = TypeVar("_S", bound=Specification)
 
 Experiment = Annotated[
     Path | None,
-    typer.Option(help="A TOML file with any option of the experiment; those here win."),
+    typer.Option(
+        help="A TOML file with any of the experiment's options. Options given here override it."
+    ),
 ]
 Device = Annotated[str, typer.Option(help="Where networks train.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes, one thread each.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes, one thread each.")]
 Out = Annotated[
     Path | None,
     typer.Option(
-        help="Folder for results. Default: results/ with the name of the experiment.",
+        help="Folder for results. Default: results/NAME, after the experiment.",
         file_okay=False,
     ),
 ]
 TablesOnly = Annotated[
-    bool, typer.Option("--tables-only", help="Run nothing: make tables of what is there.")
+    bool,
+    typer.Option("--tables-only", help="Run nothing; make tables from the results that exist."),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print the records as JSON lines, no table.")
+    bool, typer.Option("--json", help="Print the records as JSON lines instead of a table.")
 ]
 
 
@@ -65,7 +68,9 @@ def names(option: str, text: str | None) -> list[str] | None:
         return None
     found = [part.strip() for part in text.split(",") if part.strip()]
     if not found:
-        raise ExperimentError(f"--{option} is empty: give one, or several with commas between.")
+        raise ExperimentError(
+            f"--{option} is empty. Give one value, or several separated by commas."
+        )
     return found
 
 
@@ -76,7 +81,7 @@ def numbers(option: str, text: str | None) -> list[float] | None:
         return None if parts is None else [float(part) for part in parts]
     except ValueError:
         raise ExperimentError(
-            f"--{option} must be a number, or several with commas between; got {text!r}."
+            f"--{option} must be a number, or several separated by commas; got {text!r}."
         ) from None
 
 
@@ -132,14 +137,14 @@ def carry_out(
             )
         )
     if not records:
-        raise ExperimentError(f"{folder} holds no result of this experiment.")
+        raise ExperimentError(f"{folder} holds no results of this experiment.")
     grids = write_tables(study, records, folder, command=command)
     try:
         if draw is not None and not tables_only:
             draw(Where(resolve_device(device), folder, jobs))
         study.draw(records, folder)
     except MissingExtraError as error:
-        typer.echo(f"Pictures were not drawn: {error}", err=True)
+        typer.echo(f"Could not draw the pictures: {error}", err=True)
     if as_json:
         for record in records:
             typer.echo(json.dumps(record))
@@ -147,7 +152,7 @@ def carry_out(
         console = Console(width=None if sys.stdout.isatty() else 200)
         for grid in grids:
             console.print(to_rich(grid))
-        console.print(f"Results are in {folder}.", highlight=False)
+        console.print(f"The results are in {folder}.", highlight=False)
     _tell_failures(records, folder)
 
 
@@ -158,7 +163,9 @@ def _stoppable(folder: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         typer.echo(
-            f"Interrupted. What is done is in {folder}; the same command continues.", err=True
+            f"Interrupted. Finished work is in {folder}; run the same command again to "
+            "continue.",
+            err=True,
         )
         raise typer.Exit(130) from None
 
@@ -167,8 +174,8 @@ def _tell_failures(records: list[Record], folder: Path) -> None:
     failed = sum(record.get("status") == "error" for record in records)
     if failed:
         typer.echo(
-            f"{failed} of {len(records)} fits failed; the reasons are below the table and in "
-            f"{folder / RECORDS}. The same command tries them again.",
+            f"{failed} of {len(records)} fits failed. The reasons are below the table and in "
+            f"{folder / RECORDS}. Run the same command again to retry them.",
             err=True,
         )
         raise typer.Exit(1)

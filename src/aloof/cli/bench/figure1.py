@@ -27,23 +27,25 @@ def figure1(
         "results/figure1"
     ),
     dataset: Annotated[
-        str, typer.Option(help="Name of an ODDS data set; the paper shows thyroid.")
+        str, typer.Option(help="Name of an ODDS data set. The paper shows thyroid.")
     ] = "thyroid",
-    setting: Annotated[str, typer.Option(help="Whose numbers: ours or paper.")] = "paper",
+    setting: Annotated[
+        str, typer.Option(help="Which settings to use: ours or paper.")
+    ] = "paper",
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="Of the columns: standard or unit, see aloof bench odds. Default: unit in the "
-            "paper's setting, standard in ours."
+            help="How to scale the columns: standard or unit (see aloof bench odds). Default: "
+            "unit in the paper's setting, standard in ours."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split and the networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for the split and the networks.")] = 0,
     device: Device = "auto",
 ) -> None:
-    """Draw the paper's first figure: latent spaces of a VAE and of DP-VAE.
+    """Draw the paper's first figure: the latent spaces of a VAE and of DP-VAE.
 
-    Shows test rows, which neither has seen, mapped with t-SNE. Writes figure1.png and how it
-    was made, figure1.json.
+    Shows test rows, which neither has seen, mapped with t-SNE. Writes figure1.png, and
+    figure1.json, which says how it was made.
     """
     try:
         known("setting", SETTINGS)(setting)
@@ -68,9 +70,7 @@ def figure1(
         out.mkdir(parents=True, exist_ok=True)
         save_figure(latent_map(spaces.codes, spaces.y_test, seed=seed), out / "figure1.png")
     except OSError as error:
-        raise ExperimentError(
-            f"{out} cannot be written to: {error.strerror or error}."
-        ) from error
+        raise ExperimentError(f"Cannot write to {out}: {error.strerror or error}.") from error
     write_file(
         out / "figure1.json", json.dumps(spaces.record, indent=2) + "\n", ExperimentError
     )

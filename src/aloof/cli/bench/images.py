@@ -31,41 +31,48 @@ def images(
     ] = None,
     gamma_l: Annotated[
         str | None,
-        typer.Option(help="Ratios of labelled anomalies. Default: 0,0.01,0.05,0.1,0.2."),
+        typer.Option(
+            help="Ratios of labelled anomalies, with commas. Default: 0,0.01,0.05,0.1,0.2."
+        ),
     ] = None,
     gamma_p: Annotated[
-        str | None, typer.Option(help="Ratios of hidden anomalies. Default: 0.")
+        str | None,
+        typer.Option(help="Ratios of hidden anomalies, with commas. Default: 0."),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names with commas between: vae, mml, dp, mml-dp; deep peers (cae, deep-svdd, "
-            "deep-sad, deep-sad-ill, classifier, ss-dgm, dsebm, ...); oc-svm, iforest, kde, "
-            "ssad, and these with -hybrid; oc-svm and ssad, hybrids too, with -unfair. "
-            "Default: vae,mml,dp."
+            help="Methods, separated by commas: vae, mml, dp, mml-dp; deep peers (cae, "
+            "deep-svdd, deep-sad, deep-sad-ill, classifier, ss-dgm, dsebm, ...); oc-svm, "
+            "iforest, kde, ssad, each also with -hybrid; oc-svm and ssad, plain or "
+            "hybrid, also with -unfair. Default: vae,mml,dp."
         ),
     ] = None,
     setting: Annotated[
         str | None,
         typer.Option(
-            help="ours, paper or both with a comma between: whose numbers and networks. "
-            "Default: ours."
+            help="Which settings and networks to use: ours, paper, or both separated by a "
+            "comma. Default: ours."
         ),
     ] = None,
     problems: Annotated[
         int | None,
-        typer.Option(help="10: each class with one other; 90: all pairs. Default: 10."),
+        typer.Option(
+            help="10 pairs each class with one other class; 90 takes all pairs. Default: 10."
+        ),
     ] = None,
-    members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
+    members: Annotated[
+        int | None, typer.Option(help="Members of an ensemble. Default: 5.")
+    ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Of our methods. Default: those of the setting.")
+        int | None, typer.Option(help="Epochs of our methods. Default: taken from the setting.")
     ] = None,
     baseline_epochs: Annotated[
-        int | None, typer.Option(help="Of deep baselines. Default: 150, twice.")
+        int | None, typer.Option(help="Epochs of deep baselines. Default: 150, twice.")
     ] = None,
     stack: Annotated[
         int | None,
-        typer.Option(help="Most members of a method to train at once. Default: 150."),
+        typer.Option(help="Most members of one method to train at once. Default: 150."),
     ] = None,
     experiment: Experiment = None,
     device: Device = "auto",
@@ -73,14 +80,15 @@ def images(
     tables_only: TablesOnly = False,
     as_json: Json = False,
 ) -> None:
-    """Take each class as normal, a few images of one other class as labelled anomalies.
+    """Detect images of other classes, given one normal class and a few labelled anomalies.
 
-    Trains all problems, ratios, methods and members as stacks, with one warm-up for everything
-    with the same normal class, and tests on all classes. Meant for a GPU.
+    Each class is normal in turn; the labelled anomalies come from one other class, and the
+    test set has all classes. Problems, ratios, methods and members train together as stacks;
+    whatever shares a normal class shares one warm-up. Meant for a GPU.
 
     Writes records.jsonl and table.csv (a line for each problem), summary.csv (means), table.md
-    and curves.png. Stop it whenever you like: the same command continues, and loses at most
-    one chunk.
+    and curves.png. Stop it whenever you like: run the same command again to continue. You lose
+    one chunk at most.
 
     Example: **aloof bench images --dataset fashion-mnist --gamma-l 0,0.05 --methods vae,dp**
     """

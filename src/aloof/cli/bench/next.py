@@ -32,38 +32,37 @@ __all__ = ["next"]
 
 
 def next(
-    minutes: Annotated[float, typer.Option(help="How long it may take.")],
+    minutes: Annotated[float, typer.Option(help="How long it may run, in minutes.")],
     results: Results = Path("results"),
     experiments: Experiments = Path("experiments"),
     device: Device = "auto",
     only: Annotated[
         str | None,
         typer.Option(
-            help="Kinds of studies, with commas between: images, odds, text, planning."
+            help="Kinds of studies, separated by commas: images, odds, text, planning."
         ),
     ] = None,
     table: Annotated[
         str | None,
-        typer.Option(help="Tables, with commas between; see aloof bench status. Default: all."),
+        typer.Option(help="Tables, separated by commas; see aloof bench status. Default: all."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")
+        bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")
     ] = False,
     jobs: Jobs = 2,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object for each command that was run.")
+        bool, typer.Option("--json", help="Print a JSON object for each command.")
     ] = False,
 ) -> None:
-    """Run what the paper's tables lack, most important first, and stop in time.
+    """Run what the paper's tables still lack, most important first, and stop in time.
 
-    Takes what **aloof bench status** lists in its order, as much as fits by measured speeds,
-    and runs it like the commands there: records go into results/NAME of each experiment, and
-    its tables are made anew. When time is up, what is running is stopped; what is recorded
-    stays, and the next call goes on from there.
+    Works through the list of **aloof bench status**, taking as much as measured speeds say
+    will fit. Each experiment writes its records into results/NAME and updates its tables. When
+    the time is up, whatever is running stops; records are kept, and the next call carries on.
 
-    With a GPU, systems without networks are left to other machines; without one they come
-    first, and nothing is started that only a GPU finishes in time. What runs here ends at its
-    next epoch or case, what runs in processes of its own (ODDS with two jobs) at once.
+    On a machine with a GPU, systems without networks are skipped. On a machine without one,
+    they come first, and jobs that only a GPU can finish in time are skipped. Jobs stop at the
+    next epoch or case; worker processes (ODDS with two jobs) stop at once.
 
     Example: **aloof bench next --minutes 20 --only images**
     """
@@ -111,11 +110,11 @@ def _check_kinds(kinds: list[str]) -> None:
 def _refuse(found: Status, minutes: float, kinds: list[str] | None) -> None:
     least = shortest(found, kinds=kinds)
     if least is None:
-        where = " with this device" if found.works else ""
-        raise ExperimentError(f"There is nothing left to run{where}: see aloof bench status.")
+        where = " on this device" if found.works else ""
+        raise ExperimentError(f"Nothing is left to run{where}. See aloof bench status.")
     work, time_of_it = least
     raise ExperimentError(
-        f"Nothing fits in {minutes:g} minutes: the shortest is {work.cell.label} "
+        f"Nothing fits into {minutes:g} minutes. The shortest job is {work.cell.label} "
         f"({work.experiment.name}), about {time_of_it.minutes:.1f} minutes for one case "
         f"({time_of_it.how})."
     )
@@ -152,12 +151,14 @@ def _run(
     except KeyboardInterrupt:
         folder = results / task.bundle.experiment.name
         typer.echo(
-            f"Interrupted. What is done is in {folder}; the same command continues.", err=True
+            f"Interrupted. Finished work is in {folder}; run the same command again to "
+            "continue.",
+            err=True,
         )
         raise typer.Exit(130) from None
     except Exception as error:  # data that is not there, too little memory: the rest goes on
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        typer.echo(f"{task.bundle.experiment.name} was not run: {reason}", err=True)
+        typer.echo(f"{task.bundle.experiment.name} did not run: {reason}", err=True)
         done = Done(0, task.n_cases, (reason,), ())
     taken = (time.monotonic() - started) / 60
     for note in done.notes:
@@ -167,8 +168,8 @@ def _run(
         outcome |= {"failed": len(done.errors), "minutes_taken": round(taken, 2)}
         typer.echo(json.dumps({**task.record, **outcome}))
     else:
-        left = f", {done.n_left} are left" if done.n_left else ""
-        typer.echo(f"  {done.n_run} cases in {taken:.1f} min{left}.")
+        left = f", {done.n_left:,} left" if done.n_left else ""
+        typer.echo(f"  {count(done.n_run, 'case')} in {taken:.1f} min{left}.")
     return done
 
 
@@ -187,12 +188,14 @@ def _tell_end(ran: list[Done], *, as_json: bool) -> None:
     errors = [error for done in ran for error in done.errors]
     if not as_json:
         n_run, n_left = sum(done.n_run for done in ran), sum(done.n_left for done in ran)
-        rest = f" {n_left} were begun or planned and are left." if n_left else ""
-        typer.echo(f"{n_run} cases were run.{rest} See aloof bench status for what is missing.")
+        rest = f", {n_left:,} of the planned ones left" if n_left else ""
+        typer.echo(
+            f"Ran {count(n_run, 'case')}{rest}. To see what is missing: aloof bench status"
+        )
     if errors:
         first = errors[0].rstrip(".")
         typer.echo(
-            f"{len(errors)} failed, the first one: {first}. The next call tries again.",
+            f"{len(errors)} failed. The first error: {first}. Run the command again to retry.",
             err=True,
         )
         raise typer.Exit(1)

@@ -27,38 +27,41 @@ __all__ = ["odds"]
 
 def odds(
     datasets: Annotated[
-        str | None, typer.Option(help="Names with commas between, or all. See aloof data list.")
+        str | None,
+        typer.Option(help="Data sets, separated by commas, or all. See aloof data list."),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names with commas between: vae, mml, dp, mml-dp, any peer (deep-sad, oc-svm, "
-            "...), ours, peers or all. Default: ours."
+            help="Methods, separated by commas: vae, mml, dp, mml-dp, any peer (deep-sad, "
+            "oc-svm, ...), or ours, peers or all. Default: ours."
         ),
     ] = None,
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Whose numbers our methods and deep peers run with: ours (one configuration "
-            "for all data), paper (what the authors of each published for a data set), or both "
-            "with a comma. Default: ours."
+            help="Which settings our methods and deep peers use: ours (one configuration for "
+            "all data), paper (what the authors published for each data set), or both "
+            "separated by a comma. Default: ours."
         ),
     ] = None,
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="Of the columns: standard (mean 0, variance 1), unit (from there to [0, 1]), "
-            "or both with a comma. Default: standard."
+            help="How to scale the columns: standard (mean 0, variance 1), unit (then to [0, "
+            "1]), or both separated by a comma. Default: standard."
         ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="How many splits. Default: 10.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of splits. Default: 10.")] = None,
     gamma_l: Annotated[
         str | None,
-        typer.Option(help="Share of labelled anomalies; several with commas. Default: 0.01."),
+        typer.Option(help="Shares of labelled anomalies, separated by commas. Default: 0.01."),
     ] = None,
     gamma_p: Annotated[
         str | None,
-        typer.Option(help="Share of hidden anomalies (pollution). Default: 0."),
+        typer.Option(
+            help="Shares of hidden anomalies (pollution), separated by commas. Default: 0."
+        ),
     ] = None,
     experiment: Experiment = None,
     jobs: Jobs = 2,
@@ -69,16 +72,16 @@ def odds(
 ) -> None:
     """Compare anomaly detectors on the ODDS data sets.
 
-    Every method sees the same rows: a random 60:40 split for each seed, with a share gamma-l
-    of labelled anomalies among the training rows. All seeds of our methods on one data set
-    train as one run with one warm-up, those of a deep peer as one stack; other systems run one
-    by one.
+    Every method sees the same rows: a random 60:40 split for each seed, in which a share
+    gamma-l of the training rows are labelled anomalies. On one data set, all seeds of our
+    methods train as one run with one warm-up, and all seeds of a deep peer as one stack. Other
+    systems run one by one.
 
     Writes records.jsonl, splits.json, table.md, table.csv, plot.png and manifest.json. Stop
-    it whenever you like: the same command continues, and runs again only what failed or what
-    has another configuration or other data now.
+    it whenever you like: run the same command again to continue. It reruns only what failed,
+    or what now has another configuration or other data.
 
-    Try first: **aloof bench odds --datasets cardio --methods vae,dp --seeds 2**
+    A quick first try: **aloof bench odds --datasets cardio --methods vae,dp --seeds 2**
 
     The paper's main table: **aloof bench odds --experiment experiments/odds-main.toml**
 

@@ -19,21 +19,21 @@ __all__ = ["page"]
 def page(
     results: Results = Path("results"),
     experiments: Experiments = Path("experiments"),
-    out: Annotated[Path, typer.Option(help="The page.", dir_okay=False)] = Path(
+    out: Annotated[Path, typer.Option(help="The page to write.", dir_okay=False)] = Path(
         "docs/reproduction.md"
     ),
 ) -> None:
-    """Write the page that says what of the paper reproduces, from the records alone.
+    """Write the page that shows how far the paper reproduces, from the records alone.
 
     For every table and figure: our figures in both settings, the paper's, the difference with
-    its standard error, and how many problems or seeds. Run it whenever records were added; it
-    needs no data and no GPU.
+    its standard error, and the number of problems or seeds. Run it whenever records were
+    added. It needs neither data nor a GPU.
     """
     found = look(results, experiments)
     tell_problems(found)
     if found.results.problems:
         raise ExperimentError(
-            f"The page was not written, because of what is said above: {out} is as it was."
+            f"The page was not written; see above for the reason. {out} is unchanged."
         )
     write_file(out, make_page(found, results, out), ExperimentError, parents=True)
     filled = found.record["filled"]

@@ -25,24 +25,27 @@ __all__ = ["planning"]
 
 
 def planning(
-    worlds: Annotated[int | None, typer.Option(help="Unseen worlds. Default: 100.")] = None,
+    worlds: Annotated[
+        int | None, typer.Option(help="Number of unseen worlds to plan in. Default: 100.")
+    ] = None,
     train: Annotated[
-        int | None, typer.Option(help="Worlds to learn from. Default: 3000.")
+        int | None, typer.Option(help="Number of worlds to learn from. Default: 3000.")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names with commas between. Default: vae,dp,mml.")
+        str | None, typer.Option(help="Methods, separated by commas. Default: vae,dp,mml.")
     ] = None,
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Whose networks and numbers: ours, paper, or both with a comma. Default: ours."
+            help="Which networks and settings to use: ours, paper, or both separated by a "
+            "comma. Default: ours."
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Networks of each method. Default: 1.")
+        int | None, typer.Option(help="Networks to train for each method. Default: 1.")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Of the training. Default: 6 (ours), 40 (paper).")
+        int | None, typer.Option(help="Training epochs. Default: 6 (ours), 40 (paper).")
     ] = None,
     experiment: Experiment = None,
     device: Device = "auto",
@@ -51,18 +54,18 @@ def planning(
     tables_only: TablesOnly = False,
     as_json: Json = False,
 ) -> None:
-    """Teach a network where not to sample, and plan with it in worlds it has not seen.
+    """Teach a network where not to sample, then plan with it in worlds it has never seen.
 
-    Makes worlds with narrow passages and solves them with OMPL, trains a conditional VAE of
-    the robot's states with each method, points on walls being the anomalies, and measures
+    Makes worlds with narrow passages, solves them with OMPL, and trains a conditional VAE on
+    the robot's states with each method; points on walls are the anomalies. Then measures
     collisions, coverage of the optimal path, and a planner's success, cost and time.
 
     Writes states-ours.png or states-paper.png (VAE left, DP-VAE right), curves.png, table.md,
-    table.csv, summary.csv (means), records.jsonl and models/. Stop it whenever you like: the
-    same command continues.
+    table.csv, summary.csv (means), records.jsonl and models/. Stop it whenever you like: run
+    the same command again to continue.
 
-    Our setting takes a quarter of an hour for each seed on a CPU, the setting paper is for a
-    GPU. Try first: **aloof bench planning --train 300 --worlds 20**
+    Our setting takes a quarter of an hour per seed on a CPU; the paper's needs a GPU. A quick
+    first try: **aloof bench planning --train 300 --worlds 20**
     """
     given = {
         "n_worlds": worlds,

@@ -21,15 +21,18 @@ from aloof.phrases import count
 __all__ = ["Experiments", "Results", "device_kind", "say_minutes", "status", "tell_problems"]
 
 Results = Annotated[
-    Path, typer.Option(help="The folder with the folders of results.", file_okay=False)
+    Path, typer.Option(help="The folder that holds the results.", file_okay=False)
 ]
 Experiments = Annotated[
-    Path, typer.Option(help="The folder with the TOML files of experiments.", file_okay=False)
+    Path,
+    typer.Option(
+        help="The folder that holds the TOML files of the experiments.", file_okay=False
+    ),
 ]
 
 _REASONS = {
     "missing": "missing",
-    "again": "of an older revision, to be made again",
+    "again": "from an older revision, to be rerun",
     "published": "not run as published",
     "more": "with more problems",
 }
@@ -40,30 +43,34 @@ def status(
     experiments: Experiments = Path("experiments"),
     table: Annotated[
         str | None,
-        typer.Option(help="Of these tables only, names with commas between; see the output."),
+        typer.Option(
+            help="Show only these tables, separated by commas. Their names are in the output."
+        ),
     ] = None,
     missing: Annotated[
         bool,
-        typer.Option("--missing", help="Only what is missing, with the name of every cell."),
+        typer.Option("--missing", help="Show only what is missing, and name every cell."),
     ] = False,
     device: Annotated[
         str,
-        typer.Option(help="Minutes on which device: cpu, cuda, or auto for this machine's."),
+        typer.Option(
+            help="The device to estimate minutes for: cpu, cuda, or auto for this machine's."
+        ),
     ] = "auto",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print everything as one JSON object.")
     ] = False,
 ) -> None:
-    """Show which cells of the paper's tables are filled, and what fills the others.
+    """Show which cells of the paper's tables are filled, and how to fill the others.
 
-    A cell of our methods is there once in each setting: ours, and paper (the paper's own
-    numbers and networks). A cell of a peer is filled by either; one that was run as its
-    authors published it is preferred. Filled are cells with ten problems (or seeds) of
-    systems as they are now; "older" are those whose system was changed since.
+    Our methods have one cell for each setting: ours, and paper (the paper's own numbers and
+    networks). Peers have one cell, which either setting fills; a run as their authors
+    published it is preferred. A cell counts as filled once ten problems (or seeds) were run
+    with the current system; "older" means that the system has changed since.
 
-    Below stand the commands that fill the rest, most important first, with the minutes they
-    take on this machine: measured (the same system and data on such a device), estimated (from
-    others like it) or guessed. **aloof bench next --minutes 20** runs as many as fit.
+    Then come the commands that fill the rest, most important first, and the minutes they take
+    on this machine: measured (same system and data, same kind of device), estimated (from
+    similar ones) or guessed. **aloof bench next --minutes 20** runs as many as fit.
 
     Example: **aloof bench status --table images,cats-vs-dogs --missing**
     """
@@ -75,7 +82,7 @@ def status(
     tell_problems(found)
     console = Console(width=None if sys.stdout.isatty() else 200)
     if not results.is_dir():
-        console.print(f"There is no folder {results}: every cell is missing.")
+        console.print(f"There is no folder {results}, so every cell is missing.")
     if not missing:
         console.print(to_rich(_overview(found)))
     _tell_tasks(console, found, cells=missing)
@@ -99,7 +106,7 @@ def tell_problems(found: Status) -> None:
     notes = found.results.notes
     if notes:
         more = (
-            f" So do {len(notes) - 1} others; aloof bench status --json names them."
+            f" So do {len(notes) - 1} others; run aloof bench status --json to see them."
             if len(notes) > 1
             else ""
         )
@@ -164,8 +171,8 @@ def _tell_totals(console: Console, found: Status) -> None:
     device = "GPU" if found.speeds.device == "gpu" else "CPU"
     console.print(
         f"\n{record['filled']} of {record['cells']} cells are filled, {record['older']} more "
-        f"by older revisions. What is left takes about {minutes['networks']:,.0f} minutes on a "
-        f"{device}, and {minutes['shallow']:,.0f} on a CPU for systems without networks.",
+        f"by older revisions. The rest takes {minutes['networks']:,.0f} min on a {device}, "
+        f"plus {minutes['shallow']:,.0f} min on a CPU for systems without networks.",
         highlight=False,
         soft_wrap=True,
     )

@@ -30,29 +30,32 @@ def text(
         str | None,
         typer.Option(
             help="What the methods see: words (a recurrent VAE, as in the paper), embeddings, "
-            "or both with a comma. Default: both."
+            "or both separated by a comma. Default: both."
         ),
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Of the recurrent VAE, with commas between. Default: mml,dp,mml-dp."),
+        typer.Option(
+            help="Methods of the recurrent VAE, separated by commas. Default: mml,dp,mml-dp."
+        ),
     ] = None,
     setting: Annotated[
         str | None,
         typer.Option(
-            help="Whose network and numbers the recurrent VAE has: ours, paper, or both with a "
-            "comma. Default: ours."
+            help="Which network and settings the recurrent VAE uses: ours, paper, or both "
+            "separated by a comma. Default: ours."
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Splits. Default: 5.")] = None,
     epochs: Annotated[
         int | None,
         typer.Option(
-            help="On normal sentences, before anomalies join. Default: 10 (ours), 480 (paper)."
+            help="Epochs on normal sentences, before anomalies join. Default: 10 (ours), 480 "
+            "(paper)."
         ),
     ] = None,
     members: Annotated[
-        int | None, typer.Option(help="Networks of a recurrent VAE. Default: 1.")
+        int | None, typer.Option(help="Networks in each recurrent VAE. Default: 1.")
     ] = None,
     embedder: Annotated[
         str | None,
@@ -62,13 +65,14 @@ def text(
         Path | None,
         typer.Option(
             help="A CSV file with the columns review and sentiment. Default: imdb/imdb.csv.gz "
-            "in the folder that ALOOF_DATA names."
+            "in the folder named by ALOOF_DATA."
         ),
     ] = None,
     vectors: Annotated[
         Path | None,
         typer.Option(
-            help="Word vectors in GloVe's format. Default: glove/glove.6B.100d.txt.gz there."
+            help="Word vectors in GloVe's format. Default: glove/glove.6B.100d.txt.gz in the "
+            "same folder."
         ),
     ] = None,
     experiment: Experiment = None,
@@ -78,15 +82,15 @@ def text(
     tables_only: TablesOnly = False,
     as_json: Json = False,
 ) -> None:
-    """Find film reviews of the other sentiment by their first sentence.
+    """Tell film reviews of the other sentiment by their first sentence.
 
-    One sentiment is normal, the other anomalous, and the other way round. A recurrent VAE
-    learns normal sentences word by word, then some epochs with 1 % of labelled anomalies;
-    detectors for tables learn from sentence embeddings, on the same splits.
+    One sentiment is normal and the other anomalous, then the other way round. A recurrent VAE
+    learns normal sentences word by word, then trains for some epochs with 1 % of labelled
+    anomalies; detectors for tables learn from sentence embeddings, on the same splits.
 
-    Writes table.md, table.csv, summary.csv (means), records.jsonl, and what was prepared. Stop
-    it whenever you like: the same command continues. The setting paper is meant for a GPU; try
-    first: **aloof bench text --experiment experiments/text-small.toml**
+    Writes table.md, table.csv, summary.csv (means), records.jsonl and the prepared data. Stop
+    it whenever you like: run the same command again to continue. The paper's setting needs a
+    GPU. A quick first try: **aloof bench text --experiment experiments/text-small.toml**
     """
     given = {
         "features": names("features", features),

@@ -156,14 +156,14 @@ def _opened(content: bytes | BinaryIO) -> Iterator[Any]:
     except Image.UnidentifiedImageError as error:
         raise ImageError("is not an image in a format that can be read") from error
     except MemoryError as error:
-        raise ImageError("needs more memory than there is") from error
+        raise ImageError("needs more memory than this machine has") from error
     except Exception as error:  # a damaged file can make the reader fail in any way
         what = str(error).strip() or type(error).__name__
         raise ImageError(f"is cut off or damaged ({what})") from error
 
 
 def _too_large(what: str) -> str:
-    return f"says that it has {what}, and at most {MOST_PIXELS:,} are decoded"
+    return f"claims to have {what}; the limit is {MOST_PIXELS:,}"
 
 
 def _orientation(image: Any) -> int:
@@ -211,6 +211,6 @@ def _eight_bits(image: Any) -> Any:
     top = 1.0 if image.mode == "F" else 65535.0
     if not 0.0 <= lowest <= highest <= top:
         raise ImageError(
-            f"has pixels from {lowest:g} to {highest:g}, and they must be in [0, {top:g}]"
+            f"has pixels from {lowest:g} to {highest:g}; they must be in [0, {top:g}]"
         )
     return pillow().fromarray(np.rint(values * (255.0 / top)).astype(np.uint8))

@@ -208,9 +208,11 @@ def _read(
     normal, anomaly, labels = folders.normal, folders.anomaly, folders.labels
     if images is None:
         if labels is not None:
-            raise ImageError("Labels need the folder with the images that they are of.")
+            raise ImageError("Name the folder that holds the images the labels are for.")
         if normal is None:
-            raise ImageError("There are no images. Give a folder, or a folder of normal ones.")
+            raise ImageError(
+                "There are no images. Name a folder of images, or a folder of normal ones."
+            )
     if isinstance(images, str | os.PathLike):
         images = open_images(images)
     if isinstance(images, Collection) and len(images):
@@ -221,13 +223,15 @@ def _read(
         found = images
     elif arrays := [source for source in sources if isinstance(source, np.ndarray)]:
         if len(arrays) < len(sources):
-            raise ImageError("Give arrays of both kinds of images, or folders of both.")
+            raise ImageError("Give arrays for both kinds of images, or folders for both.")
         found = images_in_memory(*arrays)
     else:
         found = read_images(sources, size=size, channels=channels, progress=progress)
         size = channels = None
     if size is not None or channels is not None:
-        raise ImageError("Images in memory stay as they are: leave size and channels out.")
+        raise ImageError(
+            "Images in memory keep their size and channels. Leave out size and channels."
+        )
     if images is None:
         return found, np.where(found.origins == 0, NORMAL, ANOMALY), []
     return found, *folders.of(found)

@@ -155,7 +155,7 @@ def _of_folder(root: Path) -> Collection:
             elif reason is not None:
                 continue
             elif not (here / name).is_file():  # a pipe would be waited for
-                skipped.append(Skipped(relative, "is not a file, or a link to nothing"))
+                skipped.append(Skipped(relative, "is neither a file nor a link to one"))
             else:
                 names.append(relative)
     return Collection(root, tuple(sorted(names)), _in_order(skipped))
@@ -192,17 +192,17 @@ def _refused_by_name(name: str) -> str | None:
         return ""
     if suffix in _IMAGES:
         return None
-    return f"does not end like an image's name ({suffix or 'no suffix'})"
+    return f"does not have the ending of an image file ({suffix or 'no ending'})"
 
 
 def _refused_in_archive(member: zipfile.ZipInfo, parts: tuple[str, ...]) -> str | None:
     name = member.filename
     if not parts or ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0]:
-        return "has a name that leads out of the archive"
+        return "has a name that leads outside the archive"
     if stat.S_ISLNK(member.external_attr >> 16):
         return "is a link"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"
     if member.file_size > _MOST_BYTES:
-        return f"has {member.file_size:,} bytes, and at most {_MOST_BYTES:,} are read"
+        return f"has {member.file_size:,} bytes; the limit is {_MOST_BYTES:,}"
     return None

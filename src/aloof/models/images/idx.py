@@ -36,7 +36,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[Any]:
         content = Path(path).read_bytes()
     except OSError as error:
         raise ImageError(
-            f"{os.fspath(path)} cannot be read: {error.strerror or error}."
+            f"Cannot read {os.fspath(path)}: {error.strerror or error}."
         ) from error
     return parse_idx(content, os.fspath(path))
 
@@ -47,7 +47,9 @@ def parse_idx(content: bytes, name: str) -> NDArray[Any]:
         try:
             content = gzip.decompress(content)
         except (EOFError, OSError, zlib.error) as error:
-            raise ImageError(f"{name} is cut off or damaged: {error}. Get it again.") from error
+            raise ImageError(
+                f"{name} is cut off or damaged: {error}. Download it again."
+            ) from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _DTYPES:
         raise ImageError(
             f"{name} is not an idx file: it does not begin with two zeros and a known type."
@@ -59,7 +61,7 @@ def parse_idx(content: bytes, name: str) -> NDArray[Any]:
     expected = start + prod(shape) * dtype.itemsize
     if len(shape) != content[3] or len(content) != expected:
         raise ImageError(
-            f"{name} is cut off or damaged: it should have {expected:,} bytes for an array of "
-            f"shape {shape}, and has {len(content):,}. Get it again."
+            f"{name} is cut off or damaged: an array of shape {shape} takes {expected:,} "
+            f"bytes, and the file has {len(content):,}. Download it again."
         )
     return np.frombuffer(content, dtype, offset=start).reshape(shape)

@@ -75,14 +75,16 @@ class ImageLabels:
 
     def __post_init__(self) -> None:
         if self.labels is not None and (self.normal is not None or self.anomaly is not None):
-            raise ImageError("Give labels, or the folders of normal images and anomalies.")
+            raise ImageError(
+                "Give either labels, or the folders of normal images and anomalies."
+            )
         if not isinstance(self.labels, str | os.PathLike):
             about = ("id", "label", "anomaly_value", "delimiter", "encoding")
             for name in about:
                 if getattr(self, name) is not None:
                     raise ImageError(
-                        f"--{name.replace('_', '-')} cannot be used with images without "
-                        "--labels FILE: it is about a table of labels."
+                        f"--{name.replace('_', '-')} needs --labels FILE when used with "
+                        "images: it describes a table of labels."
                     )
 
     @property
@@ -126,9 +128,9 @@ class ImageLabels:
             raise _in_both(self.normal, self.anomaly)
         if normal.stem.lower() in _BAD_NAMES and anomaly.stem.lower() in _GOOD_NAMES:
             raise ImageError(
-                f"{os.fspath(self.normal)!r} was given for normal images, "
-                f"{os.fspath(self.anomaly)!r} for anomalies. Give them the other way round; "
-                "or, if their names mean something else, a table of labels."
+                f"You gave {os.fspath(self.normal)!r} as the normal images and "
+                f"{os.fspath(self.anomaly)!r} as the anomalies. Swap them; or, if the names "
+                "mean something else, give a table of labels."
             )
 
     def _read(self, path: str, files: Sequence[str]) -> dict[str, int]:
@@ -159,17 +161,16 @@ def check_share(labels: NDArray[np.int64]) -> None:
     n_anomalies = int((labels == ANOMALY).sum())
     if 2 * n_anomalies > len(labels):
         raise LabelError(
-            f"{n_anomalies:,} of {len(labels):,} images are labelled as anomalies, and it "
-            "takes mostly normal images to learn what is normal. If the labels or the "
-            "folders of normal images and anomalies were swapped, give them the other way "
-            "round; if not, some of the anomalies will do."
+            f"{n_anomalies:,} of {len(labels):,} images are labelled as anomalies. Most "
+            "images must be normal to learn what normal is. If the labels or the two folders "
+            "are swapped, swap them back; otherwise use fewer anomalies."
         )
 
 
 def _in_both(normal: _Path, anomaly: _Path) -> ImageError:
     return ImageError(
-        f"Images in {os.fspath(anomaly)!r}, given for anomalies, are in {os.fspath(normal)!r}, "
-        "given for normal images, as well. Give two folders without an image in common."
+        f"Some images in {os.fspath(anomaly)!r}, given as anomalies, are also in "
+        f"{os.fspath(normal)!r}, given as normal images. Give two folders that share no image."
     )
 
 
@@ -188,8 +189,8 @@ def _column_of_names(
     best: str | None = max(hits, key=lambda name: hits[name], default=None)
     if best is None or not hits[best]:
         raise TableError(
-            f"No column of {path} holds names of the images, such as "
-            f"{files[0]!r}. Say which one it is: --id COLUMN."
+            f"No column of {path} holds image names such as {files[0]!r}. Name the column: "
+            "--id COLUMN."
         )
     return best
 
@@ -202,8 +203,8 @@ def _column_of_labels(table: pa.Table, id: str, path: str) -> str:
     if len(likely) == 1:
         return str(likely[0])
     raise TableError(
-        f"It is not clear which column of {path} holds the labels: {', '.join(others[:8])}. "
-        "Say it: --label COLUMN."
+        f"{path} has several columns that could hold the labels: {', '.join(others[:8])}. "
+        "Name the right one: --label COLUMN."
     )
 
 
@@ -214,7 +215,7 @@ def _plain(name: str | None) -> str | None:
 def _inside(found: ImageSet, folder: _Path) -> NDArray[np.bool_]:
     """Return which files are in a folder, as it is called inside their own or outside."""
     if not found.paths:
-        raise ImageError("Images in memory are in no folder. Give labels, one for each.")
+        raise ImageError("Images in memory are in no folder. Give one label for each.")
     names, root = found.names, found.paths[0]
     given = PurePosixPath(Path(folder).as_posix())
     outside = PurePosixPath(os.path.relpath(folder, root).replace(os.sep, "/"))
@@ -224,13 +225,13 @@ def _inside(found: ImageSet, folder: _Path) -> NDArray[np.bool_]:
             return chosen
     known = sorted({PurePosixPath(name).parts[0] for name in names if "/" in name})
     there = f" It has {', '.join(known[:10])}." if known else " It has no folders."
-    raise ImageError(f"There is no image in a folder {os.fspath(folder)!r} in {root}.{there}")
+    raise ImageError(f"{root} has no images in a folder {os.fspath(folder)!r}.{there}")
 
 
 def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int64], list[str]]:
     if unknown := sorted({*labels.values()} - {ANOMALY, NORMAL, UNLABELLED}):
         raise LabelError(
-            f"Labels are 1 (anomaly), 0 (normal) and -1 (unlabelled); got {unknown[0]!r}."
+            f"Labels are 1 (anomaly), 0 (normal) or -1 (unlabelled); got {unknown[0]!r}."
         )
     bases = Counter(PurePosixPath(name).name for name in found.names)
     y = np.full(len(found), UNLABELLED)
@@ -242,21 +243,19 @@ def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int
             continue
         if key == base != name and bases[base] > 1:
             raise ImageError(
-                f"Several images are called {base!r}. Write their labels with the folders, as "
-                f"{name!r}."
+                f"Several images are called {base!r}. Include the folder in their labels, as "
+                f"in {name!r}."
             )
         y[place] = labels[key]
         used.add(key)
     if not used:
         first = next(iter(labels), None)
         raise ImageError(
-            f"No label is that of an image: labels are for names such as {first!r}, images "
-            f"have names such as {found.names[0]!r}."
+            f"No label matches an image: labels have names such as {first!r}, images have "
+            f"names such as {found.names[0]!r}."
         )
     skipped = {each.name for each in found.skipped}
     lost = [name for name in labels if name not in used | skipped]
     if not lost:
         return y, []
-    return y, [
-        f"{count(len(lost), 'label')} for files that are not there, such as {lost[0]!r}."
-    ]
+    return y, [f"{count(len(lost), 'label')} for files that do not exist, such as {lost[0]!r}."]

@@ -156,8 +156,8 @@ class ImageModel(Model):
         shape = np.shape(data.pixels if isinstance(data, ImageSet) else data)
         if len(shape) != 4 or shape[1:] != self.shape:
             raise ImageError(
-                f"The model takes images of shape (n, {str(self.shape)[1:]}; these are of "
-                f"shape {shape}. Read them with the model's own read."
+                f"The model takes images of shape (n, {str(self.shape)[1:]}; these have shape "
+                f"{shape}. Read them with the model's own read method."
             )
         return data if isinstance(data, ImageSet) else images_in_memory(np.asarray(data))
 
@@ -286,19 +286,19 @@ class ImageModel(Model):
         """
         if out is not None and Path(out).suffix.lower() != ".png":
             name = Path(out).with_suffix(".png").name
-            raise ImageError(f"The picture is a PNG file; call it {name}.")
+            raise ImageError(f"The picture must be a PNG file. Call it {name}.")
         found = self.read(data)
         asked = np.union1d(_places_of(ids, found), self._numbered(rows, len(found)))
         asked = asked.astype(np.intp)
         scores = self.scored(found)
         _warn_of(scores.drift)
         order = asked if len(asked) else highest(scores.anomaly_score, top, ImageError)
-        remark = "To see where: aloof report MODEL DATA --out report.html"
+        remark = "To see where they are strange: aloof report MODEL DATA --out report.html"
         if out is not None:
             self._draw(found.pixels[order], Path(out))
             remark = (
-                f"From left to right in {os.fspath(out)}: the image, as it would be if it were "
-                "normal, and where they differ."
+                f"From left to right in {os.fspath(out)}: the image, what it would look like "
+                "if it were normal, and where the two differ."
             )
         verdicts = self.verdicts(scores.anomaly_score[order], scores.is_anomaly[order])
         told: list[dict[str, Any]] = [
@@ -329,8 +329,8 @@ class ImageModel(Model):
         wanted = ImageLabels(**labels)
         if not wanted.given:
             raise LabelError(
-                "Say which images are anomalies: the folders of both kinds (--normal good "
-                "--anomaly bad), or a table (--labels FILE)."
+                "Say which images are anomalies: name both folders (--normal good --anomaly "
+                "bad), or a table (--labels FILE)."
             )
         found = self.read(data)
         return self._evaluation(self._labels(found, wanted), self.anomaly_score(found))
@@ -375,13 +375,13 @@ class ImageModel(Model):
         data
             A folder, a zip archive, a file, an `ImageSet` or an array.
         out
-            The file to be.
+            The file to write.
         top
             How many of the most anomalous images to explain.
         title
             The heading.
         force
-            Whether a file that is there may be replaced.
+            Whether to replace an existing file.
         **labels
             Where labels to compare with come from, if there are any; see `ImageLabels`.
         """
@@ -418,7 +418,7 @@ class ImageModel(Model):
         filters = " - ".join(map(str, self.detector.filters or ()))
         words = f"filters {filters}, {self.detector.latent_dim} latent dimensions"
         return [
-            ("Images", f"{self.size_in_words}; others are resized to that"),
+            ("Images", f"{self.size_in_words}; others are resized to fit"),
             ("Networks", words),
         ]
 
@@ -435,7 +435,7 @@ class ImageModel(Model):
     @classmethod
     def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
         if len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
-            raise ValueError("the detector is one of rows, not of images")
+            raise ValueError("the detector is for rows, not for images")
         profile = state.get("profile")  # older models have none
         return {
             **super()._read_state(state, detector),

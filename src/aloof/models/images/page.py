@@ -48,7 +48,7 @@ def write_image_page(
     notes = [("These images", words) for words in remarks]
     notes += [("These images", f"{each.words}.") for each in scores.drift]
     if n_skipped:
-        words = f"{count(n_skipped, 'file')} could not be used; see the end."
+        words = f"{count(n_skipped, 'file')} could not be used; see the end of the page."
         notes.append(("These images", words))
     write_page(
         path,
@@ -92,9 +92,9 @@ def _strangest(
     panels = explained(pixels, model.explain(pixels))
     p = scores.p_value
     words = (
-        "Of each image: as it came in, as it would look if it were normal, and where the two "
-        "differ. Brightness means the same in all of them. A score also counts how far the "
-        "image as a whole lies from normal ones, which cannot be pointed at."
+        "For each image: the original, what it would look like if it were normal, and where "
+        "the two differ. Brightness means the same in all of them. A score also counts how "
+        "far the image as a whole is from normal ones, which no picture can show."
     )
     return {
         "words": words,

@@ -193,12 +193,12 @@ def images_in_memory(*arrays: NDArray[Any]) -> ImageSet:
                 f"channels; got {array.shape}."
             )
         if not len(array):
-            raise ImageError("There is no image in an array of images.")
+            raise ImageError("The array of images is empty.")
         floats = array.dtype != np.uint8
         if floats and not (np.issubdtype(array.dtype, np.floating) and _in_range(array)):
-            raise ImageError("An array of images holds bytes, or numbers from 0 to 1.")
+            raise ImageError("An array of images must hold bytes, or numbers from 0 to 1.")
     if len({(array.shape[1:], array.dtype) for array in arrays}) > 1:
-        raise ImageError("Arrays of images must be of one shape and of one type.")
+        raise ImageError("Arrays of images must have the same shape and type.")
     pixels = np.concatenate(arrays) if len(arrays) > 1 else arrays[0]
     origins = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
     names = tuple(map(str, range(len(pixels))))
@@ -224,16 +224,16 @@ def _check_options(size: Size | None, channels: int | None) -> None:
     if any(isinstance(side, bool) or not 1 <= side <= 4096 for side in sides) or (
         size is not None and len(sides) not in (1, 2)
     ):
-        raise ImageError(f"The size must be from 1 to 4,096 pixels a side; got {size!r}.")
+        raise ImageError(f"The size must be from 1 to 4,096 pixels per side; got {size!r}.")
     if channels not in (None, 1, 3):
-        raise ImageError(f"Images have 1 channel (grey) or 3 (colours); got {channels!r}.")
+        raise ImageError(f"Images have 1 channel (grey) or 3 (colour); got {channels!r}.")
 
 
 def _nothing(collection: Collection, skipped: Sequence[Skipped]) -> str:
     if not skipped:
-        return f"There is no image in {collection.path}."
+        return f"{collection.path} holds no images."
     rest = f" (and {len(skipped) - 1:,} more files)" if len(skipped) > 1 else ""
-    return f"There is no image in {collection.path} that can be read: {skipped[0]}{rest}."
+    return f"{collection.path} holds no image that can be read: {skipped[0]}{rest}."
 
 
 def _look(file: _File) -> Look | None:

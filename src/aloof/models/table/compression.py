@@ -44,5 +44,5 @@ def member_of(path: Path) -> str | None:
 def _only(path: Path) -> str:
     name = member_of(path)
     if name is None:
-        raise TableError(f"{path} must hold one file. Unpack it, and name the file.")
+        raise TableError(f"{path} must hold exactly one file. Unpack it, and name the file.")
     return name

@@ -99,7 +99,7 @@ class Delimited(Format):
         if place.line == 0:
             said.append("without column names")
         elif place.line > 1:
-            above = "what is above it is left out"
+            above = "everything above it is ignored"
             said.append(f"column names in line {place.line} ({above})")
         return ", ".join(said)
 
@@ -133,8 +133,8 @@ class Delimited(Format):
                 raise self._failure(path, error, done) from error
             if stream.n_quotes % 2 and last is not None and _has_line_end(last[-1:]):
                 raise TableError(
-                    f"{_named(path)}: a quotation mark is not closed; the last row, "
-                    f"{self._where(path, done)}, goes over more than one line."
+                    f"{_named(path)}: a quotation mark is never closed; the last row, "
+                    f"{self._where(path, done)}, runs over several lines."
                 )
         if odd.are_too_many:
             raise self._odd_line(path, opened, odd)
@@ -151,8 +151,8 @@ class Delimited(Format):
         if notes:
             shown = ", ".join(repr(short(line)) for line in notes[:2])
             words = (
-                f"{count(len(notes), 'line')} at the end {'is' if len(notes) == 1 else 'are'} "
-                f"no row of {opened.place.width} values and left out: {shown}"
+                f"ignored {count(len(notes), 'line')} at the end without "
+                f"{opened.place.width} values: {shown}"
             )
             _warn(path, words, "end")
 
@@ -228,19 +228,19 @@ class Delimited(Format):
             header=self.header,
         )
         if place is None:
-            raise TableError(f"{what} is empty. It takes a line of column names and rows.")
+            raise TableError(f"{what} is empty. It needs a line of column names, and rows.")
         if place.no_names:
             raise TableError(
                 f"{what}: its rows have {count(place.width, 'value')}, separated by "
-                f"{_CALLED.get(place.delimiter, repr(place.delimiter))}, and no line above "
+                f"{_CALLED.get(place.delimiter, repr(place.delimiter))}, but no line above "
                 "them has as many column names."
             )
         if place.no_header and self.header is None:
             raise TableError(
                 f"{what} has no line of column names: its first row is "
-                f"{short(place.no_header, 60)!r}. Write names above it, or say that there are "
-                "none with header=False (--no-header): columns are column_1, column_2 and so "
-                "on then. If these are the names, say header=True (--header)."
+                f"{short(place.no_header, 60)!r}. Add one, or read the file without names by "
+                "header=False (--no-header); the columns are then column_1, column_2 and so "
+                "on. If that row does hold the names: header=True (--header)."
             )
         if place.width == 1 and self.delimiter is None:
             _check_name(what, place)
@@ -276,16 +276,17 @@ class Delimited(Format):
         )
         where = self._where(path, number)
         return TableError(
-            f"{_named(path)}: {where} has {count(n, 'value')} where the header has "
-            f"{opened.place.width:,}: {short(text, 60)!r}. Is a delimiter missing or one too "
-            "many, or a quotation mark not closed?"
+            f"{_named(path)}: {where} has {count(n, 'value')}, but the header has "
+            f"{opened.place.width:,}: {short(text, 60)!r}. Look for a missing or extra "
+            "delimiter, or a quotation mark that is never closed."
         )
 
     def _not_encoded(self, what: str) -> TableError:
         encoding = self.encoding or "utf8"
         return TableError(
             f"{what} is not written in {encoding}. Older files are often 'latin-1' or "
-            "'cp1252': say so with encoding='latin-1' (--encoding latin-1), or save as UTF-8."
+            "'cp1252': try encoding='latin-1' (--encoding latin-1), or save the file as "
+            "UTF-8."
         )
 
     def _failure(self, path: Path | None, error: Exception, done: int) -> TableError:
@@ -294,17 +295,17 @@ class Delimited(Format):
             if self.encoding is not None:
                 return self._not_encoded(what)
             return TableError(
-                f"{what} is written in UTF-8 here and in something else there, somewhere after "
-                f"{self._where(path, done)}: parts of it seem to come from different programs. "
-                "Say what it is with encoding='latin-1' (--encoding latin-1), or save it anew "
-                "as UTF-8."
+                f"{what} mixes UTF-8 with another encoding, somewhere after "
+                f"{self._where(path, done)}: its parts seem to come from different programs. "
+                "Name the encoding, such as encoding='latin-1' (--encoding latin-1), or save "
+                "the file as UTF-8."
             )
         if "straddling" in said:
             return TableError(
                 f"{what} has a row of more than {_BLOCK // 2**20} MiB after "
-                f"{self._where(path, done)}. Is there a quotation mark that is not closed?"
+                f"{self._where(path, done)}. Look for a quotation mark that is never closed."
             )
-        where = f" on after {self._where(path, done)}" if done else ""
+        where = f" beyond {self._where(path, done)}" if done else ""
         return TableError(f"{what} cannot be read{where}: {said}.")
 
 
@@ -373,10 +374,9 @@ def _check_name(what: str, place: Place) -> None:
         other = "|" if sign == "," else ","
         if place.line and sign in place.names[0]:
             raise TableError(
-                f"{what}: its first line, {short(place.names[0], 60)!r}, seems to be names "
-                f"separated by {sign!r}, and rows have one value. If it is one name, say "
-                f"which sign separates values: delimiter={other!r} "
-                f"(--delimiter {other!r})."
+                f"{what}: its first line, {short(place.names[0], 60)!r}, looks like names "
+                f"separated by {sign!r}, but the rows have one value. If it is a single name, "
+                f"set the delimiter: delimiter={other!r} (--delimiter {other!r})."
             )
 
 
@@ -389,8 +389,8 @@ def _check_spaces(what: str, beginning: str, place: Place) -> None:
     numbers = [re.fullmatch(r"[-+\d.,:/]+", word) for word in " ".join(lines[1:]).split()]
     if sum(map(bool, numbers)) > len(numbers) / 2:
         raise TableError(
-            f"{what} has one column only, named {short(lines[0].strip(), 60)!r}: its values "
-            "seem to be separated by spaces. Save it with commas between them."
+            f"{what} has only one column, named {short(lines[0].strip(), 60)!r}: its values "
+            "seem to be separated by spaces. Save the file with commas between them."
         )
 
 

@@ -202,13 +202,17 @@ def find_drift(
     for column in encoder.columns:
         if column.name not in names:
             taken = "missing" if column.missing_share else "typical"
-            words = f"the column is not there; its values count as {taken}"
+            words = f"the column is gone; its values count as {taken}"
             found.append(Drift(column.name, "gone", f"`{column.name}`: {words}"))
     expected = {*encoder.names, *encoder.dropped, *known}
     for name in names:
         if name not in expected:
             found.append(
-                Drift(name, "new column", f"`{name}`: the column is new, and is not used")
+                Drift(
+                    name,
+                    "new column",
+                    f"`{name}`: the column is new and is ignored",
+                )
             )
     if sample.num_rows < FEWEST:
         return found
@@ -281,7 +285,7 @@ class _Look:
             return []
         words = (
             f"{in_percent(share)} of the values cannot be read, such as "
-            f"{short(self._example)!r}: written in another way?"
+            f"{short(self._example)!r}; has the format changed?"
         )
         return [self._say("unreadable", words)]
 
@@ -291,7 +295,7 @@ class _Look:
         large = now - learned >= _MISSING or learned - now >= _SHIFT
         if not (first or large) or not self._judge.is_real(now, learned, self._n):
             return []
-        then = f"{in_percent(learned)} were" if learned else "none was"
+        then = f"{in_percent(learned)} were" if learned else "none were"
         return [
             self._say(
                 "missing", f"{in_percent(now)} of the values are missing; in training, {then}"
@@ -312,20 +316,22 @@ class _Look:
             far = learned.distance(others)
             far = far if judge.is_far(far, len(others)) else 0.0
         now, then = number_words(float(np.median(values)), 4), number_words(learned.median, 4)
-        medians = f"median {now} where {then} was learned"
+        medians = f"the median is {now} ({then} in training)"
         if far > _SHIFT:
             factor = _factor(learned, others)
             if factor:
                 centre = number_words(float(np.median(others)), 4)
                 was = number_words(float(np.median(learned.quantiles)), 4)
                 zero = " (without zeros)" if learned.zero_share or zeros else ""
-                words = f"median{zero} {centre} where {was} was learned{factor}"
+                words = f"the median{zero} is {centre} ({was} in training){factor}"
                 return [self._say("unit", words)]
             if now != then:
                 return [self._say("values", medians)]
             low, high = (number_words(float(q), 4) for q in np.quantile(values, [0.05, 0.95]))
             first, last = (number_words(learned.quantiles[i], 4) for i in (2, -3))
-            words = f"nine in ten from {low} to {high} where {first} to {last} was learned"
+            words = (
+                f"nine in ten values are from {low} to {high} ({first} to {last} in training)"
+            )
             return [self._say("values", words)]
         if abs(zeros - learned.zero_share) > _SHIFT and self._judge.is_real(
             zeros, learned.zero_share, len(values)
@@ -342,7 +348,7 @@ class _Look:
                 extreme = "largest" if word == "above" else "smallest"
                 words = (
                     f"{in_percent(outside)} of the values are {word} {number_words(end, 4)}, "
-                    f"the {extreme} one learned"
+                    f"the {extreme} in training"
                 )
                 return [self._say("values", words)]
         return []
@@ -361,7 +367,7 @@ class _Look:
             words = (
                 f"{in_percent(share)} of the values were never seen in training: {shown}{more}"
             )
-            return [self._say("new values", words + more)]
+            return [self._say("new values", words)]
         there = 1 - column.missing_share
         learned = np.array([*column.shares, column.rare_share]) / there
         now = np.array([counts.get(value, 0) / n for value in column.categories])
@@ -373,15 +379,15 @@ class _Look:
                 repr(short(column.categories[at])) if at < len(column.categories) else "others"
             )
             words = (
-                f"{what} in {in_percent(now[at])} of the values; in training, in "
-                f"{in_percent(learned[at])}"
+                f"{what} makes up {in_percent(now[at])} of the values "
+                f"({in_percent(learned[at])} in training)"
             )
             return [self._say("shares", words)]
         return []
 
     def _constant(self, column: ConstantColumn) -> list[Drift]:
         if column.value is None:
-            words = "has values, and had none in training"
+            words = "has values, but had none in training"
             return [Drift(column.name, "new values", f"`{column.name}` {words}")]
         _, same = column._compare(pa.array(self._there, pa.string()))
         share = float(1 - same.mean())
@@ -389,8 +395,8 @@ class _Look:
             return []
         example = short(str(self._there[~same][0]))
         words = (
-            f"another value in {in_percent(share)} of the rows, such as {example!r}; in "
-            f"training it always was {short(column.value)!r}"
+            f"{in_percent(share)} of the rows have another value, such as {example!r}; in "
+            f"training it was always {short(column.value)!r}"
         )
         return [self._say("new values", words)]
 
@@ -419,11 +425,11 @@ def _drawn(n: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 
 def _factor(learned: NumberProfile, values: NDArray[np.float64]) -> str:
     """Say by which factor all values differ, if there is one."""
-    ways = {": the sign is the other one": -values}
+    ways = {": the sign has flipped": -values}
     for factor in _FACTORS:
         size = f"{factor:,.4g}"
         ways[f", about {size} times as much: another unit or decimal sign?"] = values / factor
-        ways[f", about 1/{size} of it: another unit or decimal sign?"] = values * factor
+        ways[f", about 1/{size} of that: another unit or decimal sign?"] = values * factor
     far = {words: learned.distance(scaled) for words, scaled in ways.items()}
     nearest = min(far, key=far.__getitem__)
     chance = _SAME_OF_FEW / sqrt(together(len(values), learned.n_others))

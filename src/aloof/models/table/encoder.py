@@ -193,8 +193,7 @@ class TableEncoder:
         for name in wishes.layouts:
             if kinds.setdefault(name, "timestamp") != "timestamp":
                 raise TableError(
-                    f"Column {name!r} has a date format, so it cannot be of the kind "
-                    f"{kinds[name]!r}."
+                    f"Column {name!r} has a date format, so its kind cannot be {kinds[name]!r}."
                 )
         if given.num_columns == 0:
             raise TableError("The table has no columns to learn from.")
@@ -235,8 +234,8 @@ class TableEncoder:
         if not columns:
             reasons = "; ".join(f"{name!r} {reason}" for name, reason in dropped.items())
             raise TableError(
-                f"No column is left to learn from: {reasons}. Say what a column is with kinds, "
-                "such as kinds={'code': 'category'} (--kind code=category)."
+                f"No column is left to learn from: {reasons}. Say what a column holds, such "
+                f"as kinds={{'code': 'category'}} (--kind code=category)."
             )
         misread = tuple(remark for remark in remarks if isinstance(remark, Misread))
         said = tuple(map(str, remarks))
@@ -360,15 +359,11 @@ class TableEncoder:
         try:
             found = from_json(_State, state)
         except ValueError as error:
-            raise ModelError(
-                f"The table encoder of the model cannot be read: {error}."
-            ) from error
+            raise ModelError(f"Cannot read the model's table encoder: {error}.") from error
         columns = tuple(map(column_from_state, found.columns))
         names = {column.name for column in columns}
         if len(names) < len(columns) or names & {*found.dropped}:
-            raise ModelError(
-                "The table encoder of the model cannot be read: it has a column twice."
-            )
+            raise ModelError("Cannot read the model's table encoder: a column appears twice.")
         return cls(columns, found.dropped, found.warnings, found.n_rows, found.readings)
 
     @cached_property
@@ -391,12 +386,14 @@ class TableEncoder:
             first = missing[0]
             more = f" and {count(len(missing) - 1, 'other')}" if len(missing) > 1 else ""
             raise TableError(
-                f"The table has no column {first!r}{more}, which the model was trained on"
-                f"{closest(first, extra, typed=False)}. It has: {_some(given)}. To go on "
-                "without: missing_columns='fill' (--missing-columns fill)."
+                f"The table has no column {first!r}{more}, which the model was trained "
+                f"on{closest(first, extra, typed=False)}. It has: {_some(given)}. To score it "
+                "anyway: missing_columns='fill' (--missing-columns fill)."
             )
         if extra:
-            words = f"Columns that the model was not trained on are not used: {_some(extra)}."
+            words = (
+                f"The model was not trained on these columns and ignores them: {_some(extra)}."
+            )
             say(TableWarning(words, "columns"))
 
 
@@ -425,9 +422,9 @@ class _Collected:
             raise MisreadError(
                 Misread.of(
                     self.name,
-                    f"Column {self.name!r} was read as {found.what} in training, and none of "
-                    f"its {self.n_present:,} values can be read so now (",
-                    "). Is it the same column, written in the same way?",
+                    f"Column {self.name!r} was read as {found.what} in training, but none of "
+                    f"its {self.n_present:,} values can be read that way now (",
+                    "). Is it the same column, in the same format?",
                     first,
                 )
             )
@@ -458,10 +455,13 @@ def _check_wishes(wishes: Wishes, seen: Mapping[str, Evidence]) -> None:
     """Raise where an option says how text is written, and there is none."""
     for name in sorted(wishes.columns - {*seen}):
         raise TableError(
-            f"Column {name!r} is no text, so nothing can be said about how it is written."
+            f"Column {name!r} does not hold text, so options about how it is written do not "
+            "apply."
         )
     if wishes.about_all and not seen:
-        raise TableError(f"{wishes.about_all} says how text is written, and no column is text.")
+        raise TableError(
+            f"{wishes.about_all} describes how text is written, but no column holds text."
+        )
 
 
 @contextmanager

@@ -75,7 +75,7 @@ class Excel(Format):
             line = self._header(path, list(islice(rows, _BEGINNING))).line
         said = [f"sheet {title!r}, one of {others}"] if others > 1 else []
         if line > 1:
-            said.append(f"column names in row {line} (what is above it is left out)")
+            said.append(f"column names in row {line} (everything above it is ignored)")
         return ", ".join(said)
 
     def batches(
@@ -107,15 +107,18 @@ class Excel(Format):
         written = [[_text(cell) or "" for cell in row] for _, row in rows]
         written = [[*row, *[""] * (width - len(row))] for row in written]
         if not any(map(any, written)):
-            raise TableError(f"{path} has no cells in this sheet. Name another: sheet='...'.")
+            raise TableError(
+                f"{path} has no cells in this sheet. Name another one: sheet='Data' (--sheet "
+                "Data)."
+            )
         place, _, is_data = find_header(written, self.header)
         if place is None:
             place = next(i for i, row in enumerate(written) if any(row))
         if is_data and self.header is None:
             shown = short(", ".join(filter(None, written[place])), 60)
             raise TableError(
-                f"{path} has no row of column names: its first row is {shown!r}. Write names "
-                "above it, or say that there are none with header=False (--no-header)."
+                f"{path} has no row of column names: its first row is {shown!r}. Add one, or "
+                "read the sheet without names by header=False (--no-header)."
             )
         without = self.header is False
         begin = place if without else place + 1
@@ -199,7 +202,8 @@ class ExcelWriter:
         self._n += table.num_rows
         if self._n > _MOST_ROWS:
             raise TableError(
-                f"An Excel sheet has at most {_MOST_ROWS:,} rows. Write .csv or .parquet."
+                f"An Excel sheet holds at most {_MOST_ROWS:,} rows. Write .csv or .parquet "
+                "instead."
             )
         columns = [column.to_pylist() for column in table.columns]
         for row in zip(*columns, strict=True):

@@ -45,11 +45,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # What to do about files of other programs.
 _ADVICE = {
-    ".xls": "is a workbook of an old Excel. Save it as .xlsx or .csv",
+    ".xls": "is an old Excel workbook. Save it as .xlsx or .csv",
     ".xlsb": "is a binary workbook. Save it as .xlsx or .csv",
-    ".ods": "is a workbook of LibreOffice. Save it as .xlsx or .csv",
-    ".json": "is JSON, which is not read as a table. Save it as .csv or .parquet",
-    ".zip": "is an archive that does not hold one CSV or TSV file. Unpack it, and name a file",
+    ".ods": "is a LibreOffice workbook. Save it as .xlsx or .csv",
+    ".json": "is JSON, which aloof does not read as a table. Save it as .csv or .parquet",
+    ".zip": "is an archive without exactly one CSV or TSV file. Unpack it, and name a file",
 }
 
 
@@ -212,7 +212,7 @@ class Source:
                 missing = [name for name in columns if name not in names]
                 if missing:
                     raise TableError(
-                        f"{path} has no column {missing[0]!r}, which {self.paths[0]} has."
+                        f"{path} has no column {missing[0]!r}, but {self.paths[0]} has."
                     )
             for batch in self.format.batches(path, columns, rows):
                 yield batch.select(list(columns))
@@ -279,9 +279,9 @@ def _format_name(path: Path) -> FormatName:
     if advice := _ADVICE.get(path.suffix.lower()):
         raise TableError(f"{path.name} {advice}.")
     raise TableError(
-        f"The ending of {path.name} says nothing about its format. Known endings: "
+        f"The ending of {path.name} does not tell its format. Known endings: "
         f"{', '.join(ENDINGS)}, and {', '.join(COMPRESSED)} after .csv or .tsv. If it is a "
-        "text file with one row in a line, say format='csv' (--format csv)."
+        "text file with one row per line, set format='csv' (--format csv)."
     )
 
 
@@ -291,7 +291,7 @@ def _format(name: FormatName, options: Mapping[str, Any], before: Mapping[str, A
         if option in options and option not in takes:
             article = "An" if option[0] in "aeiou" else "A"
             raise TableError(
-                f"{article} {option} says nothing about {name} files; leave it out."
+                f"{article} {option} does not apply to {name} files; leave it out."
             )
     if name == "parquet":
         return Parquet()
@@ -337,8 +337,8 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.string())
     except pa.ArrowException as error:
         raise TableError(
-            f"A column has the type {column.type} in one place and another one elsewhere, and "
-            "there is no common one."
+            f"A column has the type {column.type} in one file and an incompatible one in "
+            "another."
         ) from error
 
 
@@ -377,13 +377,11 @@ def _is_data(path: Path, root: Path) -> bool:
 def _of_one_kind(name: str, paths: list[Path], format: FormatName | None) -> tuple[Path, ...]:
     known = paths if format else [path for path in paths if ending_of(path)]
     if not known:
-        raise TableError(
-            f"{name} holds no file of a table. Known endings: {', '.join(ENDINGS)}."
-        )
+        raise TableError(f"{name} holds no tables. Known endings: {', '.join(ENDINGS)}.")
     kinds = sorted({ENDINGS[ending] for path in known if (ending := ending_of(path))})
     if format is None and len(kinds) > 1:
         raise TableError(
-            f"{name} holds files of more than one format ({', '.join(kinds)}). Name those of "
-            "one, for example with a glob such as '*.parquet'."
+            f"{name} holds files of several formats ({', '.join(kinds)}). Name those of one, "
+            "for example with a glob such as '*.parquet'."
         )
     return tuple(known)

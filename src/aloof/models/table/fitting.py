@@ -40,14 +40,18 @@ _REMEMBERED = ("delimiter", "encoding", "sheet", "header")
 _PROFILED = 200_000
 # With fewer labelled anomalies, a column that goes with them may do so by chance.
 _FEWEST_LABELS = 5
-_REFUSED = {"standardize": "the table is scaled already"}
+_REFUSED = {"standardize": "the table is already scaled"}
+
+
+# How to learn, unless told: from vectors of text alone, trees and neighbours were not tried.
+_METHOD, _METHOD_OF_TEXT = "committee", "dp"
 
 
 def fit(
     frame: Any | str | os.PathLike[str] | Source,
     *,
     label: str | None = None,
-    method: str = "dp",
+    method: str | None = None,
     id: str | None = None,
     drop: Sequence[str] = (),
     anomaly_value: str | None = None,
@@ -82,7 +86,8 @@ def fit(
         The column of labels: 1, true or yes for anomalies, 0, false or no for normal rows,
         empty for those nobody looked at. None: there is none.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae".
+        "committee" (`Committee`), "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp"
+        (`MaxMinDualPriorVAE`) or "vae". None: the committee, or "dp" for text alone.
     id
         The column that names the rows. It is not learned from, and kept in results.
     drop
@@ -138,14 +143,15 @@ def fit(
         )
     elif any(option is not None for option in (format, delimiter, encoding, sheet, header)):
         raise TableError(
-            "format, delimiter, encoding, sheet and header say how to read a file, and this is "
-            "none."
+            "format, delimiter, encoding, sheet and header describe a file, but this is not "
+            "one."
         )
     if not isinstance(frame, Source):
         frame = to_table(frame)
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
-    check_choices(method, calibration, parameters, refused=_REFUSED, error=TableError)
+    named = method or _METHOD
+    check_choices(named, calibration, parameters, refused=_REFUSED, error=TableError)
     chosen = {
         "label": label,
         "method": method,
@@ -169,7 +175,9 @@ def fit(
     written = frame.written if isinstance(frame, Source) else None
     made = made_by(fit, written, chosen, parameters)
     if anomaly_value is not None and label is None:
-        raise TableError("An anomaly_value needs a label: the column that it is in.")
+        raise TableError(
+            "An anomaly value needs the column it is in: label='fraud' (--label fraud)."
+        )
     names = column_names(frame)
     texts = (text,) if isinstance(text, str) else tuple(text)
     if isinstance(frame, Source):
@@ -206,11 +214,13 @@ def fit(
     if embedder != DEFAULT_EMBEDDER and not any(c.reads_text for c in encoder.columns):
         raise TableError(
             f"The embedder {embedder!r} has nothing to read: no column is text. Name one: "
-            "text='review', on the command line --text review."
+            "text='review' (--text review)."
         )
     remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
+    if method is None:
+        method = _METHOD_OF_TEXT if _only_text(encoder) else _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
     detector = DETECTORS[method](

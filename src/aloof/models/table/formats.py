@@ -136,7 +136,7 @@ class Parquet(Format):
                 except (pa.ArrowException, OSError) as error:
                     raise TableError(
                         f"{path} is damaged: row group {group + 1} of {n_groups} cannot be "
-                        f"read ({first_line(error)}). Get the file again; the rows before "
+                        f"read ({first_line(error)}). Get a fresh copy; the rows before it "
                         "are intact."
                     ) from error
 
@@ -180,7 +180,7 @@ class Arrow(Format):
             except (pa.ArrowException, OSError) as error:
                 raise TableError(
                     f"{path} is damaged: batch {number + 1} cannot be read "
-                    f"({first_line(error)}). Get the file again."
+                    f"({first_line(error)}). Get a fresh copy."
                 ) from error
 
     @staticmethod
@@ -205,7 +205,7 @@ def _arrow_batches(reader: Any) -> Iterator[pa.RecordBatch]:
 
 def _check_not_empty(path: Path | None) -> None:
     if path is not None and path.is_file() and path.stat().st_size == 0:
-        raise TableError(f"{path} is empty. Name a file that has rows.")
+        raise TableError(f"{path} is empty. Name a file with rows.")
 
 
 def first_line(error: Exception) -> str:

@@ -88,8 +88,8 @@ def _from_array(array: NDArray[Any]) -> pa.Table:
         return to_table({name: array[name] for name in array.dtype.names})
     if array.ndim != 2:
         raise TableError(
-            f"An array must have rows and columns; got shape {array.shape}. A single column is "
-            "array.reshape(-1, 1)."
+            f"An array must have rows and columns; got shape {array.shape}. For a single "
+            "column, use array.reshape(-1, 1)."
         )
     return to_table({f"x{i}": np.ascontiguousarray(array[:, i]) for i in range(array.shape[1])})
 
@@ -108,8 +108,8 @@ def _from_frame(frame: Any) -> pa.Table:
             with suppress(pa.ArrowInvalid):  # of a Series
                 return to_table(pa.table(frame))
         raise TableError(
-            f"A {type(frame).__name__} is not a table. Give a pandas, polars or pyarrow frame, "
-            "a mapping from names to columns, or an array of rows and columns."
+            f"A {type(frame).__name__} is not a table. Give a pandas, polars or pyarrow "
+            "frame, a mapping from names to columns, or an array of rows and columns."
         ) from None
     series = list(eager.iter_columns())
     return _assembled(
@@ -160,8 +160,8 @@ def _from_objects(name: Any, values: list[Any]) -> pa.Array:
             value, "isoformat"
         ):
             raise TableError(
-                f"Column {name!r} holds values of type {type(value).__name__}, which cannot be "
-                "read. Drop the column, or turn it into numbers or text."
+                f"Column {name!r} holds values of type {type(value).__name__}, which aloof "
+                "cannot read. Drop the column, or turn it into numbers or text."
             )
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 

@@ -87,11 +87,11 @@ class _Asked:
     def __init__(self, id: str | None, ids: Sequence[str], numbers: Sequence[int]) -> None:
         if ids and id is None:
             raise TableError(
-                "The model has no id column, so a row cannot be found by its id. Name it by "
-                "its number (--row 12), or fit with --id COLUMN."
+                "The model has no id column, so it cannot find a row by its id. Give the "
+                "row's number (--row 12), or fit with --id COLUMN."
             )
         if wrong := [number for number in numbers if number < 1]:
-            raise TableError(f"Rows are counted from 1; there is no row {wrong[0]}.")
+            raise TableError(f"Rows are counted from 1, so there is no row {wrong[0]}.")
         self._id, self._ids, self._numbers = id, list(dict.fromkeys(ids)), list(numbers)
         self._found: list[Rows] = []
         self._seen: set[str] = set()
@@ -114,7 +114,7 @@ class _Asked:
             raise TableError(f"No row has {missing[0]!r} in the column {self._id!r}.")
         if beyond := [number for number in self._numbers if number > n_rows]:
             raise TableError(
-                f"There is no row {beyond[0]:,}: the table has {count(n_rows, 'row')}."
+                f"There is no row {beyond[0]:,}; the table has {count(n_rows, 'row')}."
             )
         keys = ("scores", "places")
         return Rows(

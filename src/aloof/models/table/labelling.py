@@ -80,9 +80,9 @@ def read_label_column(
         raise MisreadLabels(
             Misread(
                 name,
-                f"Labels in column {name!r} cannot be read: ",
-                ". Write 1 for anomalies, 0 for normal rows and nothing for the others, or say "
-                f"which value means an anomaly ({_hint(unknown, coded)}).",
+                f"Cannot read the labels in column {name!r}: ",
+                ". Use 1 for anomalies, 0 for normal rows and nothing for the rest, or say "
+                f"which value means anomaly ({_hint(unknown, coded)}).",
                 shown,
                 len(unknown) - len(shown),
             )
@@ -109,9 +109,9 @@ def check_labels(
         )
     if anomaly_value is None and {"-1", "1"} == {_plain(value) for value in distinct}:
         raise LabelError(
-            f"Column {name!r} holds -1 and 1 only, and for some tools -1 means an anomaly, for "
-            "others unlabelled. Say which value means an anomaly (on the command line "
-            "--anomaly-value -1), or leave unlabelled rows empty."
+            f"Column {name!r} holds only -1 and 1. Some tools use -1 for anomalies, others "
+            "for unlabelled rows. Say which value means anomaly: anomaly_value=-1 "
+            "(--anomaly-value -1); or leave unlabelled rows empty."
         )
     if anomaly_value is not None and len(distinct) == len(labels) > _MANY:
         raise LabelError(
@@ -120,9 +120,9 @@ def check_labels(
         )
     if 2 * n_anomalies > len(labels):
         raise LabelError(
-            f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies, and it takes "
-            "mostly normal rows to learn what is normal. If the label means something else, "
-            f"say which value means an anomaly ({_said('fraud')})."
+            f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies. Most rows "
+            "must be normal to learn what normal is. If the label means something else, say "
+            f"which value means anomaly ({_said('fraud')})."
         )
 
 

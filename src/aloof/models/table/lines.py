@@ -47,14 +47,14 @@ class Lines(Format):
         """Return the one name; a file that is not there or empty is told, and a table."""
         with self._open(path) as stream:
             if not stream.beginning:
-                raise TableError(f"{path} is empty. Name a file that has rows.")
+                raise TableError(f"{path} is empty. Name a file with rows.")
             place = find_table(stream.beginning, is_whole=stream.is_whole, header=True)
             is_table = place is not None and place.width > 2 and place.delimiter != ","
             if place is not None and is_table and not self.sure:
                 raise TableError(
-                    f"{path} looks like a table: its values seem to be separated by "
-                    f"{place.delimiter!r}. Say format='csv' (--format csv) to read it as one, "
-                    "or format='txt' (--format txt) if each line is one text."
+                    f"{path} looks like a table with values separated by {place.delimiter!r}. "
+                    "To read it as a table, set format='csv' (--format csv); if each line is "
+                    "one text, set format='txt' (--format txt)."
                 )
         return (TEXT,)
 
@@ -93,10 +93,10 @@ class Lines(Format):
         except UnicodeDecodeError as error:
             raise self._not_encoded(path, "at its beginning") from error
         except OSError as error:
-            raise TableError(f"{path} cannot be read: {error.strerror or error}.") from error
+            raise TableError(f"Cannot read {path}: {error.strerror or error}.") from error
 
     def _not_encoded(self, path: Path | None, where: str) -> TableError:
         return TableError(
-            f"{path} is not {self.encoding or 'utf8'} text {where}. Say what it is with "
-            "--encoding, such as latin-1."
+            f"{path} is not {self.encoding or 'utf8'} text {where}. Name its encoding, such "
+            "as encoding='latin-1' (--encoding latin-1)."
         )

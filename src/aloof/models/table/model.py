@@ -205,14 +205,14 @@ class TableModel(Model):
     def anomaly_score(
         self, data: Any, *, warn: Callable[[TableWarning], None] | None = None
     ) -> NDArray[np.float64]:
-        """Return how anomalous each row is; higher is worse. `warn` is as in `encode`."""
+        """Return how anomalous each row is; higher is worse. For `warn`, see `encode`."""
         encoded = self.encode(data, warn=warn)
         return self.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
 
     def explain(self, frame: Any) -> TableExplanation:
         """Return what every column contributes to the anomaly score of each row.
 
-        Takes six to ten times as long as the scores do.
+        Takes about twice as long as scoring.
         """
         used = self._used(frame)
         return self.explain_encoded(self.encoder.transform(used), used)
@@ -265,9 +265,9 @@ class TableModel(Model):
         sort: bool = False,
         missing_columns: MissingColumns = "refuse",
     ) -> Any:
-        """Return what there is to say about each row, as a frame of the same flavour.
+        """Return the score, verdict and reasons of each row, as the same kind of frame.
 
-        Warns where the rows do not look like those that were learned from; see `drift`.
+        Warns if the rows do not look like the training rows; see `drift`.
 
         Parameters
         ----------
@@ -278,9 +278,9 @@ class TableModel(Model):
         keep, keep_all, top, flagged_only, sort
             See `streaming.score_file`.
         missing_columns
-            What becomes of a table that lacks columns of the training table: "refuse" it, or
-            "fill" them. Their values count as missing then; where none was missing in
-            training, as typical. A `DriftWarning` names them.
+            What to do with a table that lacks columns of the training table: "refuse" it, or
+            "fill" them. Filled values count as missing, or as typical if none were missing in
+            training. A `DriftWarning` names the columns.
 
         Returns
         -------
@@ -325,11 +325,11 @@ class TableModel(Model):
         return rows, done
 
     def drift(self, data: Any) -> tuple[Drift, ...]:
-        """Return in which ways rows do not look like those that were learned from.
+        """Return in which ways rows do not look like the training rows.
 
         Columns that are gone or new, values that are missing or cannot be read, numbers in
-        another unit or range, categories never seen or of other shares, times far from those
-        of training. Fresh rows of the same source rarely give any. `score` also says where
+        another unit or range, categories never seen or with other shares, times far from the
+        training period. Fresh rows from the same source rarely differ. `score` also warns if
         more rows are flagged than the threshold explains.
 
         Parameters
@@ -375,7 +375,7 @@ class TableModel(Model):
         """Return the model that fills the columns that a table lacks, if it should."""
         if missing_columns not in get_args(MissingColumns):
             raise TableError(
-                f"Missing columns: the choice is refuse or fill; got {missing_columns!r}."
+                f"Missing columns can be refused or filled; got {missing_columns!r}."
             )
         if missing_columns == "refuse":
             return self
@@ -418,7 +418,7 @@ class TableModel(Model):
                 progress=progress,
             )
         if resume:
-            raise TableError("A frame in memory is scored at once: leave resume out.")
+            raise TableError("A frame in memory is scored in one go: leave out resume.")
         names = source.column_names if keep_all else keep
         rows, done = model._scored_table(source, reasons, names, top)
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
@@ -437,7 +437,7 @@ class TableModel(Model):
         missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> MostAnomalous:
-        """Return the rows with the highest scores, or those that are asked for, and why.
+        """Return the rows with the highest scores, or the rows you ask for, and why.
 
         Parameters
         ----------
@@ -448,13 +448,13 @@ class TableModel(Model):
         reasons
             How many reasons for each.
         ids, rows, lines
-            Rows to tell about in place of the highest: by their values in the id column, by
-            their numbers, counted from 1, and by the lines of a file that they begin in. They
+            Rows to return instead of the highest: by their values in the id column, by their
+            numbers, counted from 1, and by the lines of the file in which they begin. They
             come in the order of the table.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         from aloof.models.table.highest import highest_rows
 
@@ -483,13 +483,13 @@ class TableModel(Model):
         Parameters
         ----------
         data
-            A frame, a path or a `Source`. Rows without a label have no say.
+            A frame, a path or a `Source`. Rows without a label are ignored.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training.
+            The column with the labels, and the label that means anomaly. None: as in training.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         model, source = self._accepting(missing_columns), self.read(data)
         labelled = model._labelled(label, anomaly_value)
@@ -507,23 +507,23 @@ class TableModel(Model):
         missing_columns: MissingColumns = "refuse",
         progress: Progress | None = None,
     ) -> TableModel:
-        """Learn which scores normal rows have from rows that were not trained on.
+        """Learn how normal rows score, from rows the model was not trained on.
 
         Parameters
         ----------
         data
             A frame, a path or a `Source`.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training, if it is
-            there. Rows labelled as anomalies are left out.
+            The column with the labels, and the label that means anomaly. None: as in training,
+            if the column exists. Rows labelled as anomalies are left out.
         missing_columns
             As in `score`.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
 
         Returns
         -------
-        The model. The rule of its threshold stays; the level is that of these rows.
+        The model. The rule of its threshold stays; its level now comes from these rows.
         """
         model, source = self._accepting(missing_columns), self.read(data)
         labelled = model._labelled(label, anomaly_value)
@@ -552,9 +552,9 @@ class TableModel(Model):
     ) -> None:
         """Write what the model finds in a table into one HTML file.
 
-        The file holds its pictures and loads nothing from elsewhere. All rows are scored and
-        counted, and of a large table some are drawn at random for the map and for the shares
-        of the columns. It appears whole under its name, or not at all.
+        The file includes its pictures and loads nothing from elsewhere. All rows are scored
+        and counted; from a large table, some are drawn at random for the map and for the
+        shares of the columns. The file appears complete or not at all.
 
         Parameters
         ----------
@@ -562,21 +562,21 @@ class TableModel(Model):
             A frame, a path or a `Source`. If it has the column of labels, the report compares
             with them.
         out
-            The file to be.
+            The file to write.
         top
             How many of the most anomalous rows to list.
         title
             The heading.
         label, anomaly_value
-            The column of labels, and the label of anomalies; None: as in training.
+            The column with the labels, and the label that means anomaly. None: as in training.
         missing_columns
             As in `score`.
         force
-            Whether a file that is there may be replaced.
+            Whether to replace an existing file.
         seed
             Decides which rows are drawn.
         progress
-            Called with how many rows are done, and how many there are.
+            Called with the number of rows done and the total.
         """
         from aloof.models.page import check_report
         from aloof.models.table.page import write_table_page
@@ -604,7 +604,7 @@ class TableModel(Model):
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is and what it was made from, as JSON can hold it."""
-        asked = dict.fromkeys(self.drop, "dropped by the user")
+        asked = dict.fromkeys(self.drop, "dropped on request")
         return {
             **super().describe(),
             "understood": self.understood,
@@ -632,14 +632,14 @@ class TableModel(Model):
             rows += (
                 f", drawn at random from {training['n_rows']:,}, with all labelled anomalies"
             )
-        labels = "none: all rows are taken as normal"
+        labels = "none, so all rows are treated as normal"
         if self.label is not None:
             value = "" if self.anomaly_value is None else f" ({self.anomaly_value!r})"
             labels = f"column {self.label}{value}: {self._label_counts()}"
         return [
             ("Trained on", f"{training['source'] or 'a table in memory'}: {rows}"),
             ("Labels", labels),
-            ("Rows are named by", "nothing" if self.id is None else f"column {self.id}"),
+            ("Rows are identified by", "nothing" if self.id is None else f"column {self.id}"),
             *(("Read", words) for words in self.understood),
         ]
 
@@ -668,7 +668,7 @@ class TableModel(Model):
     def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
         encoder = TableEncoder.from_state(state["encoder"])
         if (encoder.n_features,) != detector.shape_:
-            raise ValueError("the columns are not those of the detector")
+            raise ValueError("the columns do not match the detector's")
         names = {name: state[name] for name in _STATE}
         reading = dict(state.get(_READING, {}))  # older models have none
         profile = state.get(_PROFILE)
@@ -684,7 +684,7 @@ class TableModel(Model):
         """Return the column of labels, which must be among those of a table."""
         if self.label is None:
             raise LabelError(
-                "The model was fitted without labels. Say which column has them: "
+                "The model was fitted without labels. Name the column that has them: "
                 "label='fraud', on the command line --label fraud."
             )
         check_column(self.label, names, "labels")
@@ -695,7 +695,9 @@ class TableModel(Model):
         column = self.label if label is None else label
         if column is None:
             if anomaly_value is not None:
-                raise TableError("An anomaly_value needs a label: the column that it is in.")
+                raise TableError(
+                    "An anomaly value needs the column it is in: label='fraud' (--label fraud)."
+                )
             return self
         value = self.anomaly_value if anomaly_value is None else anomaly_value
         return self.with_label(column, value)

@@ -16,6 +16,6 @@ def check_names(names: Iterable[str]) -> None:
     if twice:
         listed = ", ".join(map(repr, twice[:5]))
         raise TableError(
-            f"The table has more than one column named {listed}. Rename them, so that each "
-            "name is there once."
+            f"The table has more than one column named {listed}. Rename them so that every "
+            "name is unique."
         )

@@ -48,7 +48,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet, .arrow; "-":
         standard output.
     force
-        Whether a file that is there may be replaced.
+        Whether to replace an existing file.
     """
     name = os.fspath(path)
     if name == "-":
@@ -59,17 +59,18 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     if ending_of(target) is None or target.suffix.lower() in _NOT_WRITTEN:
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
-            f"The ending of {target.name!r} says no format that can be written. Known: "
-            f"{known}, and .gz after .csv or .tsv."
+            f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "
+            "after .csv or .tsv."
         )
     if target.is_dir():
         raise TableError(f"{name} is a folder. Name a file.")
     if target.exists() and not force:
         raise TableError(
-            f"{name} exists. Choose another name, or replace it with force=True (--force)."
+            f"{name} already exists. Choose another name, or replace it with force=True "
+            "(--force)."
         )
     if not target.parent.is_dir():
-        raise TableError(f"{name} cannot be written: there is no folder {target.parent}.")
+        raise TableError(f"Cannot write {name}: there is no folder {target.parent}.")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from aloof.labels import ANOMALY
 from aloof.models import Progress
 from aloof.models.page import write_page
 from aloof.models.table import standouts
+from aloof.models.table.changes import find_changes
 from aloof.models.table.files import Source
 from aloof.models.table.locating import locating_errors
 from aloof.models.table.lowest import Rows
@@ -56,6 +57,7 @@ def write_table_page(
         libraries={"pyarrow": pa.__version__},
         listed=standouts.top_rows(model, found, top, source),
         columns=standouts.columns(model, found),
+        drift=_drift(model, data),
         map=_latent_plane(model, found, top),
         columns_used=_columns_used(model),
     )
@@ -67,10 +69,43 @@ def _notes(model: TableModel, found: Survey) -> list[tuple[str, str]]:
     notes += [("This table", words) for words in found.warnings]
     if model.id is not None and model.id not in found.highest.table.column_names:
         words = (
-            f"there is no column {model.id!r}, which names the rows; they are counted instead."
+            f"the table has no column {model.id!r} to identify rows, so they are counted "
+            "instead."
         )
         notes.append(("This table", words))
     return notes
+
+
+def _drift(model: TableModel, data: Source | pa.Table) -> dict[str, Any] | None:
+    """Return the tests of the columns; None where the rows cannot be read again."""
+    if isinstance(data, Source) and not data.paths:
+        return None
+    found = find_changes(model, data)
+    changed = [change.name for change in found if change.has_changed]
+    words = (
+        f"{count(len(changed), 'column')} of {len(found)} changed. If these rows are what is "
+        "to come, there are two remedies: aloof calibrate, which sets thresholds and p-values "
+        "by them and trains nothing, and aloof refit, which learns from them."
+        if changed
+        else "No column has changed by more than chance and a small amount."
+    )
+    rows = [
+        {
+            "name": change.name,
+            "changed": change.has_changed,
+            "picture": change.picture,
+            "size": "" if change.size is None else f"{change.size:.2f}",
+            "p": "" if change.adjusted is None else f"{change.adjusted:.2g}",
+            "words": change.words if change.has_changed else "",
+            "test": change.test if change.p_value is not None else "not tested",
+        }
+        for change in sorted(found, key=lambda change: not change.has_changed)
+    ]
+    caption = (
+        "p-values allow for all tests (Holm). The bars are shares of these rows; for numbers "
+        "and scores in eighths of the training rows, where equal bars are no change."
+    )
+    return {"words": words, "caption": caption, "rows": rows}
 
 
 def _columns_used(model: TableModel) -> dict[str, Any]:
@@ -115,8 +150,8 @@ def _latent_plane(model: TableModel, found: Survey, top: int) -> dict[str, Any] 
         f"{count(n_drawn, 'row')}{f', drawn from {n_rows:,},' if n_drawn < n_rows else ''} as "
         "the first member of the ensemble sees them: its latent means, along the two "
         f"directions in which they vary most ({percent(shown_share)} of the variance). Rows "
-        "close together look alike to the model. Rings are the rows listed above, the first "
-        "with their numbers. "
+        "close together look alike to the model. Rings mark the rows listed above; the first "
+        "have their numbers. "
     )
     words += "Crosses are labelled anomalies. " if found.n(ANOMALY) else ""
     words += (

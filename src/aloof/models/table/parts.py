@@ -16,7 +16,7 @@ from aloof.models.table.formats import first_line
 __all__ = ["Parts", "PartsError"]
 
 _RUN, _PART = "run.json", ".arrow"
-_ADVICE = "Make room, or write elsewhere."
+_ADVICE = "Free some space, or write elsewhere."
 
 
 class PartsError(TableError):
@@ -100,16 +100,16 @@ class Parts:
         ):
             return
         raise TableError(
-            f"{self.folder} is needed for work in progress, and holds something else. Move it "
-            "away, or choose another output."
+            f"{self.folder} is needed for work in progress, but holds something else. Move "
+            "it, or choose another output."
         )
 
     def _check_may_start_anew(self, force: bool) -> None:
         if force or not any(path.suffix == _PART for path in self.folder.iterdir()):
             return
         raise TableError(
-            f"{self.folder} holds the parts of a run that was not finished. Continue it with "
-            "resume=True (--resume), or start anew with force=True (--force)."
+            f"{self.folder} holds the parts of an unfinished run. Continue it with "
+            "resume=True (--resume), or start over with force=True (--force)."
         )
 
     def _check_same(self, run: Mapping[str, str]) -> None:
@@ -117,15 +117,14 @@ class Parts:
             before = json.loads((self.folder / _RUN).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise TableError(
-                f"{self.folder / _RUN} cannot be read: {first_line(error)}. Start anew with "
+                f"Cannot read {self.folder / _RUN}: {first_line(error)}. Start over with "
                 "force=True (--force)."
             ) from error
         other = [word for word in run if before.get(word) != run[word]]
         if other:
             raise TableError(
-                f"The run that was not finished had another {' and another '.join(other)}, so "
-                "it cannot be continued. Give the same again, or start anew with "
-                "force=True (--force)."
+                f"The unfinished run had another {' and another '.join(other)}, so it cannot "
+                "continue. Use the same again, or start over with force=True (--force)."
             )
 
     def _count(self) -> None:

@@ -115,7 +115,7 @@ class PartScores:
             check_column(name, names, "id" if name == self.model.id else "output")
             if name in (_SCORE, _P, _FLAG, *self.reason_names):
                 raise TableError(
-                    f"Column {name!r} cannot be kept: the scores have a column of that name. "
+                    f"Cannot keep column {name!r}: the scores have a column of that name. "
                     "Rename it."
                 )
         known = [name for name in names if name not in self.keep or name in self.model.columns]
@@ -254,7 +254,7 @@ def _writable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.string())
     except pa.ArrowException as error:
         raise TableError(
-            f"Column {name!r} cannot be kept: it holds values of type {kind}."
+            f"Cannot keep column {name!r}: it holds values of type {kind}."
         ) from error
 
 

@@ -77,8 +77,9 @@ def columns(model: TableModel, found: Survey) -> dict[str, Any]:
     largest = max(float(part[order].max(initial=1e-9)) for part in shares)
     n_more = len(model.columns) - len(order)
     return {
-        "words": "How much of the mean anomaly score each column contributes. A column that is "
-        "much longer on the left than on the right is where flagged rows differ from the rest.",
+        "words": "How much each column contributes to the mean anomaly score. Where a bar is "
+        "much longer on the left than on the right, flagged rows differ from the rest in that "
+        "column.",
         "caption": "Share of the mean score, by column."
         + (f" {count(n_more, 'more column')} contribute less." if n_more else ""),
         "high": (

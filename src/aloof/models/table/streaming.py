@@ -114,8 +114,8 @@ def score_file(
     fingerprint = source.fingerprint()
     if resume and (target is None or fingerprint is None):
         raise TableError(
-            "A run that reads standard input or writes standard output cannot be continued. "
-            "Name files, or leave resume (--resume) out."
+            "A run that reads standard input or writes standard output cannot continue "
+            "later. Name files, or leave out resume (--resume)."
         )
     run.check()
     if target is not None and fingerprint is not None:
@@ -278,8 +278,8 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
     if not parts.n_rows:
         return PartsError(str(error))
     return PartsError(
-        f"{error} The scores of {parts.n_rows:,} rows are kept in {parts.folder}; continue "
-        "with resume=True (--resume)."
+        f"{error} The scores of {parts.n_rows:,} rows are kept in {parts.folder}; to "
+        "continue, use resume=True (--resume)."
     )
 
 

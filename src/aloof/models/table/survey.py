@@ -80,7 +80,7 @@ def survey(
     source
         The file they are from, so that lines of it can be named.
     progress
-        Called with how many rows are done, and how many there are.
+        Called with the number of rows done and the total.
     """
     generator = np.random.default_rng(seed)
     tally = Tally(model.detector.decision_)

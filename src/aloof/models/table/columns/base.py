@@ -6,6 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from shlex import quote
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -165,8 +166,9 @@ class Values:
             Misread.of(
                 self.name,
                 f"Column {self.name!r} cannot be read as {what}: {len(bad):,} of its "
-                f"{len(self.array):,} values are none, such as ",
-                f". Say how it is written, or leave it out: --drop {self.name}.",
+                f"{len(self.array):,} values do not fit, such as ",
+                f". Say how it is written, or leave it out: drop=[{self.name!r}] (--drop "
+                f"{quote(self.name)}).",
                 bad,
                 5,
             )

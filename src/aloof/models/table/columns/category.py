@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from aloof.models.table.columns.codes import nature_of
 from aloof.models.table.columns.reading import read_text, unwrapped
 from aloof.models.table.dialects.time_evidence import are_durations
 from aloof.models.table.words import against, short
+from aloof.phrases import count
 
 __all__ = ["CategoryColumn"]
 
@@ -90,13 +92,13 @@ class CategoryColumn(Column):
         almost = _almost(values) or (f" It {refusal}." if refusal else "")
         if column.rare_share > 0.3:
             remark = (
-                f"Column {name!r} has {distinct:,} different values; the "
-                f"{len(column.categories)} most frequent have a feature each, the others "
+                f"Column {name!r} has {distinct:,} different values. The "
+                f"{len(column.categories)} most frequent get a feature each; the others "
                 f"({column.rare_share:.0%} of the rows) share one.{almost}"
             )
             return Choice(column, warnings=(remark,))
         if almost:
-            return Choice(column, warnings=(f"Column {name!r} is read as categories.{almost}",))
+            return Choice(column, warnings=(f"Read column {name!r} as categories.{almost}",))
         return Choice(column)
 
     @classmethod
@@ -193,10 +195,10 @@ class CategoryColumn(Column):
     def check(self) -> None:
         """Raise where values and shares contradict each other."""
         if len(self.categories) != len(self.shares):
-            raise ValueError("there must be one of the shares for each of the categories")
+            raise ValueError("there must be one share for each category")
         known = [*self.categories, *self.rare]
         if len(set(known)) < len(known):
-            raise ValueError("a value is there more than once")
+            raise ValueError("a value appears more than once")
         if not (self.rare_share or self.categories) or 0 in self.shares:
             raise ValueError("values must have been seen in training")
         if bool(self.rare) != bool(self.rare_share) and self.complete:
@@ -249,14 +251,15 @@ def _left_out(values: Values, distinct: int, present: int) -> Choice:
         what = refusal
     elif nature == "free text":
         what = "is free text"
-        read = f"Read it with kinds={{{name!r}: 'text'}} (--text {name}), or keep"
+        read = f"Read it with kinds={{{name!r}: 'text'}} (--text {quote(name)}), or keep"
     return Choice(
         None,
         what,
         (
-            f"Column {name!r} {what} ({distinct:,} different values in {present:,}) and is "
-            f"left out. {read or 'Keep'} its frequent values with kinds={{{name!r}: "
-            f"'category'}} (--kind {name}=category).{_almost(values)}",
+            f"Column {name!r} {what} ({distinct:,} different values in "
+            f"{count(present, 'row')}), so it is left out. {read or 'Keep'} its frequent "
+            f"values with kinds={{{name!r}: 'category'}} (--kind "
+            f"{quote(f'{name}=category')}).{_almost(values)}",
         ),
     )
 
@@ -274,15 +277,17 @@ def _almost(values: Values) -> str:
         return ""
     if values.evidence.times.is_times and are_durations(values.name, values.evidence.times):
         return (
-            " It looks like durations: write them as numbers, such as seconds, or say --kind "
-            f"{values.name}=timestamp if they are times of day."
+            " It looks like durations. Write them as numbers, such as seconds; or, if they "
+            f"are times of day, set kinds={{{values.name!r}: 'timestamp'}} (--kind "
+            f"{quote(f'{values.name}=timestamp')})."
         )
     for kind in ("number", "timestamp"):
         found = values.evidence.numbers if kind == "number" else values.evidence.times
         if _HALF <= found.share < _NEARLY_ALL:
             return (
-                f" {found.share:.0%} of its values can be read as a {kind}: --kind "
-                f"{values.name}={kind} makes gaps of the others."
+                f" {found.share:.0%} of its values can be read as {kind}s. To read it so, "
+                f"with gaps for the others: kinds={{{values.name!r}: '{kind}'}} (--kind "
+                f"{quote(f'{values.name}={kind}')})."
             )
     return ""
 

@@ -65,12 +65,12 @@ class ConstantColumn(Column):
             (parsed,) = read_numbers(name, pa.array([value])).values
             number = float(parsed) if np.isfinite(parsed) else None
         what = (
-            "is missing in every training row; a value"
+            "has no value in any training row. Any value"
             if value is None
-            else f"is {short(value)!r} wherever it is there in the training rows; another value"
+            else f"is always {short(value)!r} in training. Any other value"
         )
         words = (
-            f"Column {name!r} {what} will count as never seen. Drop the column if it should "
+            f"Column {name!r} {what} will count as never seen. Drop the column if that should "
             "not matter."
         )
         return Choice(cls(name, value, number, missing_share), warnings=(words,))
@@ -101,8 +101,8 @@ class ConstantColumn(Column):
     def reason(self, value: Any, expected: Any) -> str:
         """Say the value, and which one it always was."""
         if self.value is None:
-            return f"'{short(value)}', never there in training"
-        return f"'{short(value)}' where it always was '{short(self.value)}' in training"
+            return f"'{short(value)}', though it never had a value in training"
+        return f"'{short(value)}' where it was always '{short(self.value)}' in training"
 
     def summary(self) -> str:
         """Say the value."""

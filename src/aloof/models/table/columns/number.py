@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import floor
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -104,8 +105,8 @@ class NumberColumn(Column):
             if found.dialect is None:
                 if asked:
                     raise TableError(
-                        f"Column {name!r} {found.refusal}. Write them in one, or leave the "
-                        f"column out: --drop {name}."
+                        f"Column {name!r} {found.refusal}. Write them all in one, or leave "
+                        f"the column out: drop=[{name!r}] (--drop {quote(name)})."
                     )
                 return None
             said, dialect = found.said, found.dialect
@@ -124,9 +125,9 @@ class NumberColumn(Column):
                 None,
                 "looks like an id",
                 (
-                    f"Column {name!r} looks like an id (another whole number in every row) and "
-                    f"is left out. Keep it with kinds={{{name!r}: 'number'}} "
-                    f"(--kind {name}=number).",
+                    f"Column {name!r} looks like an id (a different whole number in every "
+                    f"row), so it is left out. To keep it: kinds={{{name!r}: 'number'}} "
+                    f"(--kind {quote(f'{name}=number')}).",
                 ),
             )
         unit: Literal["", "s"] = "s" if pt.is_duration(values.array.type) else ""

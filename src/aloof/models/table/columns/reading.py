@@ -84,16 +84,16 @@ class Reading:
 
     def remarks(self, name: str, what: str) -> tuple[Misread, ...]:
         """Return what to say of values of a column that could not be read as what it holds."""
-        bad = [(self.unreadable, f"cannot be read as {what}")]
-        bad += [(self.impossible, "no calendar has")]
+        bad = [(self.unreadable, ("value", "values"), f"cannot be read as {what}")]
+        bad += [(self.impossible, ("date does", "dates do"), "not exist")]
         return tuple(
             Misread.of(
                 name,
-                f"Column {name!r} holds {count(len(values), 'value')} that {why} (",
-                "), taken as missing.",
+                f"Column {name!r}: {count(len(values), *things)} {why} (",
+                "), treated as missing.",
                 values,
             )
-            for values, why in bad
+            for values, things, why in bad
             if values is not None
         )
 
@@ -128,8 +128,8 @@ def unwrapped(name: str, array: pa.Array) -> pa.Array:
         return array
     if pt.is_nested(kind) or pt.is_interval(kind) or _is_binary(kind):
         raise TableError(
-            f"Column {name!r} holds values of type {kind}, which cannot be read. Drop it, or "
-            "turn it into columns of numbers, text or times."
+            f"Column {name!r} holds values of type {kind}, which aloof cannot read. Drop it, "
+            "or turn it into columns of numbers, text or times."
         )
     return array
 
@@ -239,8 +239,8 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 def _changed(name: str, was: str, kind: pa.DataType) -> TableError:
     return TableError(
-        f"Column {name!r} was read as {was} in training and has the type {kind} now. Give it "
-        "the type it had, or fit again."
+        f"Column {name!r} was read as {was} in training, but now has the type {kind}. Convert "
+        "it back, or fit again."
     )
 
 
@@ -283,7 +283,9 @@ def _wall_time(array: pa.Array, zone: str | None) -> pa.Array:
         there = array.cast(pa.timestamp(array.type.unit, zone or "UTC"))
         return pc.local_timestamp(there)
     except pa.ArrowInvalid as error:
-        raise TableError(f"The time zone {zone!r} is not known here: {error}.") from error
+        raise TableError(
+            f"The time zone {zone!r} is unknown on this machine: {error}."
+        ) from error
 
 
 def _seconds_from_text(

@@ -92,7 +92,7 @@ def choose_column(
     for column in asked:
         if (choice := column.claim(values)) is not None:
             return choice
-    raise TableError(f"Column {name!r} cannot be read as {kind!r}: say what it is instead.")
+    raise TableError(f"Column {name!r} cannot be read as {kind!r}. Choose another kind.")
 
 
 def column_from_state(state: Mapping[str, Any]) -> Column:
@@ -104,6 +104,5 @@ def column_from_state(state: Mapping[str, Any]) -> Column:
         return _KINDS[kind].from_state(state)
     except ValueError as error:
         raise ModelError(
-            f"The model describes a column, {state.get('name')!r}, that cannot be read: "
-            f"{error}."
+            f"Cannot read the model's description of column {state.get('name')!r}: {error}."
         ) from error

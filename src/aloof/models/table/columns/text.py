@@ -116,9 +116,10 @@ class TextColumn(Column):
             vectors = load_embedder(self.embedder).embed([d for d in documents if d])
             if vectors.shape[1] != len(self._components.centre):
                 raise ModelError(
-                    f"Column {self.name!r} was read with vectors of "
-                    f"{len(self._components.centre)} numbers, and {self.embedder!r} makes some "
-                    f"of {vectors.shape[1]} here: it is another text model of that name."
+                    f"Column {self.name!r} was learned from vectors of "
+                    f"{len(self._components.centre)} numbers, but {self.embedder!r} makes "
+                    f"vectors of {vectors.shape[1]} here. It is a different text model with "
+                    "the same name."
                 )
             scaled = np.clip(self._components(vectors), -LIMIT, LIMIT)
             out[there, :-1] = scaled / np.sqrt(self._components.size)
@@ -132,13 +133,13 @@ class TextColumn(Column):
 
     def reason(self, value: Any, expected: Any) -> str:
         """Say the document."""
-        return f"'{short(value)}' reads unlike what is normal"
+        return f"'{short(value)}' does not read like normal text"
 
     def check(self) -> None:
         """Raise where vectors are not finite or of other lengths."""
         centre, axes = _unpacked(self.centre), _unpacked(self.axes)
         if not self.scale or len(axes) != len(self.scale) * len(centre):
-            raise ValueError("centre, axes and scale are not of lengths that go together")
+            raise ValueError("the lengths of centre, axes and scale do not match")
         if not (np.isfinite(centre).all() and np.isfinite(axes).all()):
             raise ValueError("centre and axes must be finite")
 

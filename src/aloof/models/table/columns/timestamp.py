@@ -136,8 +136,8 @@ class TimestampColumn(Column):
         there = times.values[np.isfinite(times.values)]
         if len(there) == 0 or np.ptp(there) == 0:
             words = (
-                f"Column {name!r} is one time in all training rows and is left out: any later "
-                "row would stand out."
+                f"Column {name!r} holds the same time in all training rows, so it is left "
+                "out: any later row would stand out."
             )
             return Choice(None, "is always the same time", (words,))
         column = cls.fit(
@@ -272,7 +272,7 @@ class TimestampColumn(Column):
             return against(_stamp(value), None)
         low, high = self._period()
         if not low <= value <= high:
-            return f"{_stamp(value)}, outside of training ({_day(low)} to {_day(high)})"
+            return f"{_stamp(value)}, outside the training period ({_day(low)} to {_day(high)})"
         there, wanted = _day(value), _day(expected)
         return against(there, f"about {wanted}", same=there == wanted)
 
@@ -338,8 +338,8 @@ def _times(values: Values) -> _Found | None:
     if (layout := values.hints.layout) is not None:
         if not values.is_text:
             raise TableError(
-                f"Column {name!r} is no text, so a date format (--date-format) says nothing "
-                "about it."
+                f"Column {name!r} does not hold text, so a date format (--date-format) does "
+                "not apply to it."
             )
         reading = read(layout=layout)
         if reading.share < _FEWEST:
@@ -360,8 +360,8 @@ def _times(values: Values) -> _Found | None:
             raise values.unread("times", reading)
     elif asked:
         raise TableError(
-            f"Column {name!r} cannot be read as times: it holds values of type {values.type} "
-            "that count nothing from 1970 on."
+            f"Column {name!r} cannot be read as times: its values have the type {values.type} "
+            "and do not count from 1970."
         )
     return None
 

@@ -88,7 +88,7 @@ class Wishes:
         everywhere = [self._signs(option).get(None) for option in ("decimal", "thousands")]
         if everywhere[0] is not None and everywhere[0] == everywhere[1]:
             raise TableError(
-                f"decimal and thousands (--decimal and --thousands) cannot both be "
+                "decimal and thousands (--decimal and --thousands) cannot both be "
                 f"{everywhere[0]!r}."
             )
         if self.day_first not in (None, True, False):
@@ -111,7 +111,9 @@ class Wishes:
                 return f"{option} (--{option})"
         if self.day_first is None:
             return ""
-        return "day_first (--day-first)" if self.day_first else "day_first (--month-first)"
+        return (
+            "day_first (--day-first)" if self.day_first else "day_first=False (--month-first)"
+        )
 
     def of(self, name: str, locale: Locale) -> Hints:
         """Return what is known about one column."""

@@ -55,11 +55,9 @@ def check_layout(layout: str) -> None:
         written = _PROBE.strftime(layout)
         dt.datetime.strptime(written, layout)
     except (ValueError, re.error) as error:
-        raise ValueError(f"{layout!r} is no way to write times: {error}") from None
+        raise ValueError(f"{layout!r} is not a date format: {error}") from None
     if not _DIRECTIVE.search(layout):
-        raise ValueError(
-            f"{layout!r} is no way to write times: it has no %d, %m, %Y or the like"
-        )
+        raise ValueError(f"{layout!r} is not a date format: it has no %d, %m, %Y or the like")
 
 
 def read_by_layout(text: pa.Array, layout: str) -> Times:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -267,8 +268,8 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
             raise TableError(
                 f"Column {name!r} cannot have the decimal sign {given!r}: {against:,} of "
                 f"{count(n, 'value')} can only be read with {_OTHER[given]!r}, such as "
-                f"{example!r}. Give it a sign of its own: --decimal "
-                f"{name}={_OTHER[given]} (decimal={{{name!r}: {_OTHER[given]!r}}})."
+                f"{example!r}. Use decimal={{{name!r}: {_OTHER[given]!r}}} "
+                f"(--decimal {quote(f'{name}={_OTHER[given]}')}) for this column."
             )
         return given, "as you said"
     if own:
@@ -280,9 +281,11 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
         raise Question(
             f"Column {name!r} mixes numbers with a decimal point, such as {examples[0]!r} "
             f"({found.only['.']:,}), and with a decimal comma, such as {examples[1]!r} "
-            f"({found.only[',']:,}). Say which one counts, and the others become gaps: "
-            f"--decimal {name}=, or --decimal {name}=. (decimal={{{name!r}: ','}}). Or leave "
-            f"the column out: --drop {name}. Or it is no number: --kind {name}=category."
+            f"({found.only[',']:,}). Choose decimal={{{name!r}: ','}} "
+            f"(--decimal {quote(f'{name}=,')}) or decimal={{{name!r}: '.'}} "
+            f"(--decimal {quote(f'{name}=.')}), and the others become gaps. Or leave the "
+            f"column out: drop=[{name!r}] (--drop {quote(name)}). Or, if these are not "
+            f"numbers: kinds={{{name!r}: 'category'}} (--kind {quote(f'{name}=category')})."
         )
     open_signs = [sign for sign in ".," if found.either[sign]]
     locale = hints.locale
@@ -293,9 +296,9 @@ def _decimal(name: str, found: NumberEvidence, hints: Hints) -> tuple[str, str]:
     if len(open_signs) == 1 and found.long * 10 >= found.either[sign]:
         by_length = sign
     if locale.decimal and by_length in ("", locale.decimal):
-        return locale.decimal, f"since {locale.decimal_from}"
+        return locale.decimal, f"because {locale.decimal_from}"
     if by_length and not locale.decimal:
-        return sign, f"{count(found.long, 'value')} of 1000 and more without a separator"
+        return sign, f"{count(found.long, 'value')} of 1000 or more without a separator"
     raise _question(name, found, sign)
 
 
@@ -304,9 +307,10 @@ def _question(name: str, found: NumberEvidence, sign: str) -> Question:
     numeral = _numeral(example, sign)
     n = found.either[sign]
     return Question(
-        f"Column {name!r}: {example!r} can be {numeral[0]} or {numeral[1]}, and so can all "
-        f"{count(n, 'value')} that have a {_CALLED[sign]}; no other column says which. Say "
-        f"--thousands {sign} or --decimal {sign} (thousands={sign!r} or decimal={sign!r})."
+        f"Column {name!r}: {example!r} could be {numeral[0]} or {numeral[1]}, and so could "
+        f"all {count(n, 'value')} with a {_CALLED[sign]}; no other column settles it. "
+        f"Set thousands={sign!r} (--thousands {sign}) or decimal={sign!r} (--decimal {sign}) "
+        "to say which."
     )
 
 

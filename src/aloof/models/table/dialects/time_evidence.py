@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 import numpy as np
 import pyarrow as pa
@@ -209,9 +210,10 @@ def _order(name: str, found: TimeEvidence, hints: Hints) -> tuple[Order, str]:
             layout = "%m/%d/%Y" if hints.day_first else "%d/%m/%Y"
             raise TableError(
                 f"Column {name!r} cannot have the {_FIRST[order]} first: {against:,} of {n} "
-                f"have the {other} first, such as {found.examples[other]!r}. Leave "
-                f"--{_FIRST[order]}-first out, or say how this column is written: "
-                f"--date-format '{name}={layout}' (date_formats={{{name!r}: {layout!r}}})."
+                f"have the {other} first, such as {found.examples[other]!r}. Leave out "
+                f"--{_FIRST[order]}-first, or say how this column is written: "
+                f"date_formats={{{name!r}: {layout!r}}} (--date-format "
+                f"{quote(f'{name}={layout}')})."
             )
         return order, "as you said"
     if own := found.order:
@@ -224,15 +226,15 @@ def _order(name: str, found: TimeEvidence, hints: Hints) -> tuple[Order, str]:
     if found.n_day_first and found.n_month_first:
         raise Question(
             f"Column {name!r} mixes dates with the day first, such as "
-            f"{found.examples['day']!r} ({found.n_day_first:,}), and with the month first, "
-            f"such as {found.examples['month']!r} ({found.n_month_first:,}). Correct one sort, "
-            f"or leave the column out: --drop {name}."
+            f"{found.examples['day']!r} ({found.n_day_first:,}), and dates with the month "
+            f"first, such as {found.examples['month']!r} ({found.n_month_first:,}). Correct "
+            f"one kind, or leave the column out: drop=[{name!r}] (--drop {quote(name)})."
         )
     if found.n_dots == found.n_parts:
         return "dmy", "dates with points have the day first"
     if hints.locale.order and not found.n_short:
         known: Order = "dmy" if hints.locale.order == "dmy" else "mdy"
-        return known, f"since {hints.locale.order_from}"
+        return known, f"because {hints.locale.order_from}"
     if found.n_same == found.n_parts:
         return "", ""
     raise _question(name, found)
@@ -245,17 +247,18 @@ def _question(name: str, found: TimeEvidence) -> Question:
     if found.n_short:
         sign = next(sign for sign in "-/." if sign in example)
         return Question(
-            f"Column {name!r}: nobody can tell day, month and year in {example!r}, nor in the "
-            f"other {count(found.n_parts - 1, 'date')}. Say how they are written: "
-            f"--date-format '{name}=%d{sign}%m{sign}%y' or '{name}=%y{sign}%m{sign}%d' "
-            f"(date_formats={{{name!r}: '%d{sign}%m{sign}%y'}})."
+            f"Column {name!r}: it is impossible to tell day, month and year in {example!r} "
+            f"and the other {count(found.n_parts - 1, 'date')}. Say how they are written, "
+            f"such as date_formats={{{name!r}: '%d{sign}%m{sign}%y'}} (--date-format "
+            f"{quote(f'{name}=%d{sign}%m{sign}%y')}) or date_formats={{{name!r}: "
+            f"'%y{sign}%m{sign}%d'}} (--date-format {quote(f'{name}=%y{sign}%m{sign}%d')})."
         )
     year = c if c > 99 else (1900 if c >= 69 else 2000) + c
     day, month = (f"{x} {_MONTHS[y - 1]} {year}" for x, y in ((a, b), (b, a)))
     return Question(
-        f"Column {name!r}: {example!r} can be {day} or {month}. None of its "
-        f"{count(found.n_parts, 'date')} has a day above 12, and no other column says which. "
-        "Say --day-first or --month-first (day_first=True or day_first=False)."
+        f"Column {name!r}: {example!r} could be {day} or {month}. None of its "
+        f"{count(found.n_parts, 'date')} has a day above 12, and no other column settles it. "
+        "Set day_first=True (--day-first) or day_first=False (--month-first)."
     )
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from aloof.baselines import trains_networks
 from aloof.bench.provenance import device_of
 from aloof.bench.study import Outcome, Tell, epochs
 from aloof.estimators import Detector, fit_many
+from aloof.exceptions import AloofError
 
 __all__ = ["Trial", "measure", "stacks"]
 
@@ -103,10 +105,25 @@ def _run(trials: Sequence[Trial], tell: Tell) -> list[Outcome]:
                 "score_seconds": time.perf_counter() - started,
                 "stacked": len(trials),
                 "device": device_of(trial.detector),
+                **_size(trial.detector),
             }
         )
     memory = _peak_memory()
     return [{**outcome, **memory} for outcome in outcomes]
+
+
+def _size(detector: Any) -> dict[str, int]:
+    """Return how large a detector is on disk, where it can be saved."""
+    if not hasattr(detector, "save"):
+        return {}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        try:
+            detector.save(path)
+        except (AloofError, NotImplementedError):
+            return {}
+        files = [file for file in path.rglob("*") if file.is_file()]
+        return {"model_bytes": sum(file.stat().st_size for file in files)}
 
 
 def _reset_peak_memory() -> None:

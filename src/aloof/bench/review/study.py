@@ -1,0 +1,212 @@
+"""The study of reviews: anomalies found, and how well the rest is told apart, by questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aloof.bench.identity import Identity
+from aloof.bench.pictures import make_figure, tidy
+from aloof.bench.records import Record
+from aloof.bench.review.simulation import halve, simulate
+from aloof.bench.review.specification import ASKERS, FOREST, NEVER, ReviewSpecification
+from aloof.bench.revisions import revision
+from aloof.bench.statistics import NOTE, moments
+from aloof.bench.study import Group, Study, Where, Work
+from aloof.bench.tables import Grid, Line
+from aloof.datasets import PublicTable, find_dataset
+from aloof.report import save_figure
+
+__all__ = ["ReviewCase", "ReviewStudy", "make_review"]
+
+_COLOURS = ("#cc3311", "#ee7733", "#aa3377", "#777777", "#222222", "#4477aa")
+
+
+@dataclass(frozen=True)
+class ReviewCase:
+    """What one record is about: a data set, who asks, and a seed."""
+
+    dataset: str
+    asker: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewStudy(Study[ReviewCase]):
+    """Every asker on every data set."""
+
+    case_type = ReviewCase
+
+    spec: ReviewSpecification
+    tables: Mapping[str, Any]
+    cases: tuple[ReviewCase, ...]
+
+    def identity(self, case: ReviewCase) -> Identity:
+        """Return the numbers of the review, the data and the revision."""
+        names: tuple[str, ...] = ("questions", "batch", "max_rows")
+        if case.asker != FOREST:
+            names += ("members", "max_epochs", "confirmed_weight")
+        if case.asker == "mix":
+            names += ("compared_at",)
+        config = {name: getattr(self.spec, name) for name in names}
+        facts = {"data_sha256": self.tables[case.dataset].sha256}
+        return Identity(config, facts, 1 if case.asker == FOREST else revision("dp"))
+
+    def groups(self, cases: Sequence[ReviewCase], where: Where) -> Iterable[Group[ReviewCase]]:
+        """Return the reviews of one half of a table: they begin with the same detector."""
+        together: dict[tuple[str, int], list[ReviewCase]] = {}
+        for case in cases:
+            together.setdefault((case.dataset, case.seed), []).append(case)
+        for (name, seed), own in together.items():
+
+            def prepare(
+                name: str = name, seed: int = seed, own: Sequence[ReviewCase] = own
+            ) -> Work:
+                table = self.tables[name]
+                halves = halve(table.X, table.y, max_rows=self.spec.max_rows, seed=seed)
+                askers = [case.asker for case in own]
+                return partial(simulate, halves, askers, self.spec, seed, str(where.device))
+
+            here = where.device.type != "cpu"
+            yield Group(f"{name}, seed {seed}", tuple(own), prepare, here)
+
+    def manifest(self) -> Mapping[str, Any]:
+        """Return the digests of the data."""
+        return {"data_sha256": {name: table.sha256 for name, table in self.tables.items()}}
+
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return anomalies found, average precision after all questions, and refits."""
+        done = [record for record in records if record.get("status") == "ok"]
+        found = self._grid(f"Anomalies found in {self.spec.questions} questions", done, _found)
+        precision = self._grid(
+            f"Average precision (%) after {self.spec.questions} questions", done, _precision
+        )
+        return [found, precision, *self._compared(done)]
+
+    def _grid(self, title: str, records: Sequence[Record], value: Any) -> Grid:
+        rows = []
+        for asker in self.spec.askers:
+            cells = [asker]
+            means = []
+            for name in self.spec.datasets:
+                own = [value(r) for r in records if (r["asker"], r["dataset"]) == (asker, name)]
+                cells.append(moments(own).text)
+                means += [float(np.mean(own))] if own else []
+            cells.append(
+                f"{np.mean(means):.1f}" if len(means) == len(self.spec.datasets) else ""
+            )
+            rows.append(tuple(cells))
+        ratio = self._ratio(records) if value is _found else ""
+        header = ("asks", *self.spec.datasets, "mean")
+        return Grid(title, header, tuple(rows), notes=(NOTE, *([ratio] if ratio else [])))
+
+    def _ratio(self, records: Sequence[Record]) -> str:
+        """Say how many times as many a mix finds, on average, as who never refits."""
+        by = {(r["asker"], r["dataset"], r["seed"]): _found(r) for r in records}
+        ratios = [
+            n / max(1, by[NEVER, name, seed])
+            for (asker, name, seed), n in by.items()
+            if asker == "mix" and (NEVER, name, seed) in by
+        ]
+        if not ratios:
+            return ""
+        totals = [
+            sum(n for (asker, *_), n in by.items() if asker == who) for who in ("mix", NEVER)
+        ]
+        found = moments(ratios)
+        return (
+            f"A mix finds {found.mean:.2f} times as many as never refitting, on average over "
+            f"{found.n} reviews (standard error {found.sem:.2f}); in all, {totals[0]:,} "
+            f"and {totals[1]:,}."
+        )
+
+    def _compared(self, records: Sequence[Record]) -> list[Grid]:
+        """Compare refits with fresh fits that have the same labels."""
+        rows = []
+        for name in self.spec.datasets:
+            own = [r for r in records if r["dataset"] == name and "compared_refit_auroc" in r]
+            if not own:
+                continue
+            share = [r["compared_refit_seconds"] / r["compared_fresh_seconds"] for r in own]
+            rows.append(
+                (
+                    name,
+                    *(
+                        moments([100 * r[f"compared_{who}_{measure}"] for r in own]).text
+                        for measure in ("auroc", "average_precision")
+                        for who in ("refit", "fresh")
+                    ),
+                    moments([100 * part for part in share]).text,
+                )
+            )
+        header = ("data set", "AUROC refit", "fresh", "AP refit", "fresh", "time (%)")
+        title = f"A refit after {self.spec.compared_at} answers, and a fresh fit with them"
+        return [Grid(title, header, tuple(rows), notes=(NOTE,))] if rows else []
+
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each review and number of questions with a measurement."""
+        for record in records:
+            if record.get("status") != "ok":
+                continue
+            case = {name: record[name] for name in ("dataset", "asker", "seed")}
+            for place, auroc in enumerate(record["auroc"]):
+                asked = place * self.spec.batch
+                yield {
+                    **case,
+                    "questions": asked,
+                    "found": record["found"][asked - 1] if asked else 0,
+                    "anomalies": record["n_anomalies"],
+                    "auroc": f"{auroc:.6f}",
+                    "average_precision": f"{record['average_precision'][place]:.6f}",
+                }
+
+    def draw(self, records: Sequence[Record], folder: Path) -> None:
+        """Draw anomalies found and average precision over questions, means of all."""
+        done = [record for record in records if record.get("status") == "ok"]
+        names = [n for n in self.spec.datasets if any(r["dataset"] == n for r in done)]
+        figure = make_figure(3.2 * max(2, len(names)), 5.6)
+        axes = figure.subplots(2, max(1, len(names)), squeeze=False)
+        for column, name in enumerate(names):
+            for asker, colour in zip(ASKERS, _COLOURS, strict=True):
+                own = [r for r in done if (r["dataset"], r["asker"]) == (name, asker)]
+                if not own:
+                    continue
+                found = np.mean([r["found"] for r in own], axis=0)
+                precision = 100 * np.mean([r["average_precision"] for r in own], axis=0)
+                axes[0, column].plot(np.arange(1, len(found) + 1), found, c=colour, label=asker)
+                asked = self.spec.batch * np.arange(len(precision))
+                axes[1, column].plot(asked, precision, c=colour)
+            axes[0, column].set_title(name, fontsize=10)
+            axes[1, column].set_xlabel("questions")
+            for row in (0, 1):
+                tidy(axes[row, column])
+        axes[0, 0].set_ylabel("anomalies found")
+        axes[1, 0].set_ylabel("average precision (%)")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+        save_figure(figure, folder / "plot.png")
+
+
+def _found(record: Record) -> float:
+    return float(record["found"][-1])
+
+
+def _precision(record: Record) -> float:
+    return 100.0 * float(record["average_precision"][-1])
+
+
+def make_review(spec: ReviewSpecification) -> ReviewStudy:
+    """Load the data and list the cases."""
+    tables = {name: find_dataset(name, PublicTable).load() for name in spec.datasets}
+    cases = tuple(
+        ReviewCase(name, asker, seed)
+        for seed in range(spec.seeds)
+        for name in spec.datasets
+        for asker in spec.askers
+    )
+    return ReviewStudy(spec, tables, cases)

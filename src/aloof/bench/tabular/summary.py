@@ -1,0 +1,155 @@
+"""What the records say: means over the tasks that all systems have, ranks and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import rankdata
+
+from aloof.bench.cells import Cell
+from aloof.bench.records import Record, good
+from aloof.bench.statistics import Paired, moments, paired
+from aloof.bench.tabular.protocols import Condition
+from aloof.bench.tabular.specification import System, TablesSpecification
+
+__all__ = ["Block", "summarise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The results under one condition.
+
+    Attributes
+    ----------
+    spec
+        What was run.
+    condition
+        Under which.
+    cells
+        By system and task; every pair is there.
+    """
+
+    spec: TablesSpecification
+    condition: Condition
+    cells: Mapping[tuple[System, str], Cell]
+
+    @cached_property
+    def shown(self) -> tuple[System, ...]:
+        """The systems that have any result."""
+        tasks = self.spec.chosen
+        return tuple(
+            system
+            for system in self.spec.systems
+            if any(good(self.cells[system, task].records) for task in tasks)
+        )
+
+    @cached_property
+    def feasible(self) -> tuple[str, ...]:
+        """The tasks whose tables allow a split for some seed, as far as records know."""
+        return tuple(
+            task
+            for task in self.spec.chosen
+            if not all(self.cells[system, task].infeasible for system in self.spec.systems)
+        )
+
+    @cached_property
+    def common(self) -> tuple[str, ...]:
+        """The tasks on which all shown systems have every seed that can be."""
+        return tuple(
+            task
+            for task in self.feasible
+            if self.shown and all(self._whole(system, task) for system in self.shown)
+        )
+
+    def lacking(self, system: System) -> list[str]:
+        """Return the feasible tasks that a shown system keeps out of the means."""
+        return [task for task in self.feasible if not self._whole(system, task)]
+
+    def means(self, system: System, measure: str) -> dict[str, float]:
+        """Return a measure in percent for each common task: the mean over seeds."""
+        return {task: self.cells[system, task].moments(measure).mean for task in self.common}
+
+    def mean(self, system: System, measure: str) -> float:
+        """Return the mean over common tasks in percent; NaN where there is none."""
+        if system not in self.shown:
+            return float("nan")
+        return moments(self.means(system, measure).values()).mean
+
+    @cached_property
+    def ranks(self) -> dict[System, float]:
+        """The average rank by AUROC over common tasks, 1 the best; of fair systems."""
+        fair = [system for system in self.shown if not system.unfair]
+        if not fair or not self.common:
+            return {}
+        figures = np.array([[*self.means(system, "auroc").values()] for system in fair])
+        ranks = rankdata(-np.round(figures, 9), axis=0).mean(1)
+        return dict(zip(fair, ranks.tolist(), strict=True))
+
+    @cached_property
+    def wins(self) -> dict[System, int]:
+        """On how many common tasks no fair system has a higher AUROC."""
+        fair = [*self.ranks]
+        if not fair:
+            return {}
+        figures = np.array([[*self.means(system, "auroc").values()] for system in fair])
+        top = np.round(figures, 9) == np.round(figures, 9).max(0)
+        return dict(zip(fair, top.sum(1).tolist(), strict=True))
+
+    def ahead(self, system: System, measure: str) -> Paired:
+        """Return how far a system is ahead of the reference, task by task."""
+        reference = self.spec.reference
+        if system == reference or system not in self.shown or reference not in self.shown:
+            return paired({}, {})
+        return paired(self.means(system, measure), self.means(reference, measure))
+
+    def mean_of(self, system: System, field: str) -> float:
+        """Return the mean over all records of a number that is no share; NaN without any."""
+        found = [
+            record[field]
+            for task in self.common
+            for record in good(self.cells[system, task].records)
+            if record.get(field) is not None
+        ]
+        return moments(found).mean
+
+    def _whole(self, system: System, task: str) -> bool:
+        cell = self.cells[system, task]
+        bad = [reason for reason in cell.failures.values() if not _infeasible(reason)]
+        return bool(good(cell.records)) and not bad and len(cell.records) == self.spec.seeds
+
+
+def summarise(spec: TablesSpecification, records: Sequence[Record]) -> list[Block]:
+    """Gather records into a block for each condition.
+
+    Parameters
+    ----------
+    spec
+        What they are of; records of anything else are left out.
+    records
+        One for each case.
+    """
+    found: dict[tuple[Condition, System, str], list[Record]] = {}
+    for record in records:
+        if record["seed"] < spec.seeds:
+            condition = Condition(record["protocol"], record["labels"], record["hidden"])
+            place = (condition, System(record["method"], record["variant"]), record["task"])
+            found.setdefault(place, []).append(record)
+    return [
+        Block(
+            spec,
+            condition,
+            {
+                (system, task): Cell(found.get((condition, system, task), []))
+                for system in spec.systems
+                for task in spec.chosen
+            },
+        )
+        for condition in spec.conditions
+    ]
+
+
+def _infeasible(reason: str) -> bool:
+    return reason.startswith("infeasible")

@@ -1,0 +1,127 @@
+"""Changes to our methods that a study is about: their parameters, and their networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from torch import nn
+
+from aloof.bench.methods import OURS, check_overrides
+from aloof.bench.specification import known, several
+from aloof.estimators import Detector
+from aloof.io.sections import Section
+from aloof.networks import MLPDecoder, MLPEncoder
+
+__all__ = ["MLP", "Network", "Variant", "Variants", "check_variants", "variants_of"]
+
+
+class Network(Section):
+    """The networks of our methods: options of `aloof.networks.MLPEncoder`, with its defaults.
+
+    Attributes
+    ----------
+    slope, normalise, bias
+        As there.
+    """
+
+    slope: float = 0.1
+    normalise: bool = False
+    bias: bool = True
+
+    def given_to(self, detector: Detector) -> Detector:
+        """Give an unfitted detector these networks; its own are left as they are."""
+        if self == Network():
+            return detector
+        hidden, variance = detector.hidden, detector.likelihood == "gaussian"
+        options = self.model_dump()
+        detector.encoder = MLP("encoder", hidden, **options)
+        detector.decoder = MLP("decoder", hidden, variance, **options)
+        return detector
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A factory of networks that equals any other with the same options, so that they stack.
+
+    Attributes
+    ----------
+    part
+        Which of the two networks.
+    hidden, learn_variance, slope, normalise, bias
+        Options of it.
+    """
+
+    part: Literal["encoder", "decoder"]
+    hidden: tuple[int, ...]
+    learn_variance: bool = False
+    slope: float = 0.1
+    normalise: bool = False
+    bias: bool = True
+
+    def __call__(self, shape: tuple[int, ...], latent_dim: int) -> nn.Module:
+        """Return a network for rows of `shape` and a latent space of `latent_dim`."""
+        options: dict[str, Any] = {
+            "slope": self.slope,
+            "normalise": self.normalise,
+            "bias": self.bias,
+        }
+        if self.part == "encoder":
+            return MLPEncoder(shape, latent_dim, self.hidden, **options)
+        options["learn_variance"] = self.learn_variance
+        return MLPDecoder(shape, latent_dim, self.hidden, **options)
+
+
+class Variant(Section):
+    """A change to our methods that a study is about.
+
+    Attributes
+    ----------
+    name
+        Empty for the methods as they are.
+    parameters
+        Of the estimator, in place of the setting's.
+    network
+        In place of the setting's; what is missing is as in the estimators' own.
+    methods
+        Which of ours it is of; none: all.
+    """
+
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    network: Network | None = None
+    methods: Annotated[
+        tuple[str, ...], BeforeValidator(several), AfterValidator(known("method of ours", OURS))
+    ] = ()
+
+    def concerns(self, method: str) -> bool:
+        """Return whether a method has this variant."""
+        return method in OURS and (not self.methods or method in self.methods)
+
+
+def _distinct(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    names = [variant.name for variant in variants]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"Two variants are called {name!r}.")
+    return variants or (Variant(name=""),)
+
+
+Variants = Annotated[tuple[Variant, ...], BeforeValidator(several), AfterValidator(_distinct)]
+
+
+def check_variants(variants: Iterable[Variant], methods: Iterable[str]) -> None:
+    """Raise an error for parameters that a method does not have."""
+    for method in methods:
+        for variant in variants:
+            if variant.concerns(method):
+                check_overrides(method, variant.parameters)
+
+
+def variants_of(method: str, variants: Sequence[Variant]) -> list[str]:
+    """Return the names of a method's variants; a peer has one without a name."""
+    if method not in OURS:
+        return [""]
+    return [variant.name for variant in variants if variant.concerns(method)]

@@ -1,0 +1,83 @@
+"""``aloof bench review``: how much an answer is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aloof.bench.review import ReviewSpecification, make_review
+from aloof.cli.bench.command import (
+    Device,
+    Experiment,
+    Jobs,
+    Json,
+    Out,
+    TablesOnly,
+    carry_out,
+    names,
+    naming,
+    specified,
+)
+
+__all__ = ["review"]
+
+
+def review(
+    datasets: Annotated[
+        str | None,
+        typer.Option(help="Names with commas between. Default: six of ODDS."),
+    ] = None,
+    askers: Annotated[
+        str | None,
+        typer.Option(
+            help="Who asks, with commas between: mix, anomalous, informative, random, never "
+            "refitted, isolation forest. Default: all."
+        ),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Reviews of each. Default: 10.")] = None,
+    questions: Annotated[int | None, typer.Option(help="Of each review. Default: 50.")] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Most rows of a table; half are reviewed. Default: 4000."),
+    ] = None,
+    members: Annotated[int | None, typer.Option(help="Of the ensemble. Default: 5.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Of a fit.")] = None,
+    experiment: Experiment = None,
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    out: Out = None,
+    tables_only: TablesOnly = False,
+    as_json: Json = False,
+) -> None:
+    """Simulate reviews on tables whose labels are known: anomalies found by questions asked.
+
+    A detector is fitted without labels. It asks about ten rows, is told their true labels, is
+    refitted and asks again. Compared are the ways of asking, asking at random, the most
+    anomalous rows without refits, and an isolation forest with feedback.
+
+    Writes plot.png, table.md, table.csv and records.jsonl. Stop it whenever you like: the same
+    command continues.
+
+    Try first: **aloof bench review --datasets cardio --seeds 1 --rows 1000**
+    """
+    given = {
+        "datasets": names("datasets", datasets),
+        "askers": names("askers", askers),
+        "seeds": seeds,
+        "questions": questions,
+        "max_rows": rows,
+        "members": members,
+        "max_epochs": epochs,
+    }
+    spec = specified(ReviewSpecification, experiment, given)
+    with naming(experiment):
+        carry_out(
+            make_review(spec),
+            out or Path("results") / (spec.name or "review"),
+            device=device,
+            jobs=jobs,
+            tables_only=tables_only,
+            as_json=as_json,
+        )

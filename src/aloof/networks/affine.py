@@ -1,0 +1,82 @@
+"""Trained perceptrons as the affine maps that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from aloof.networks.dense import Dense
+from aloof.networks.linear import Linear
+from aloof.networks.mlp import MLPDecoder, MLPEncoder
+
+__all__ = ["Affine", "affine_layers"]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A layer of every member: a leaky ReLU of ``x @ weight + bias``.
+
+    Attributes
+    ----------
+    weight
+        ``(members, in, out)``, float64.
+    bias
+        ``(members, out)``, float64.
+    slope
+        Of the leaky ReLU below zero; 1: there is none.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    slope: float = 1.0
+
+
+def affine_layers(network: nn.Module, tensors: Mapping[str, Tensor]) -> list[Affine] | None:
+    """Return the layers of a perceptron in eval mode, batch normalisation folded in.
+
+    Parameters
+    ----------
+    network
+        What computes with the tensors.
+    tensors
+        Parameters and buffers of all members by name, each with a leading axis of members.
+
+    Returns
+    -------
+    None for any other network: also for a subclass, which may compute something else.
+    """
+    if type(network) not in (MLPEncoder, MLPDecoder):
+        return None
+    assert isinstance(network.body, nn.Sequential)
+    named = [(f"body.{name}", layer) for name, layer in network.body.named_children()]
+    layers: list[Affine] = []
+    for name, layer in (*named, ("head", network.head)):
+        if isinstance(layer, Dense):
+            layers.append(_dense(layer, name, tensors))
+        elif isinstance(layer, Linear):
+            layers.append(_linear(name, tensors))
+        elif isinstance(layer, nn.LeakyReLU):
+            layers[-1] = Affine(layers[-1].weight, layers[-1].bias, layer.negative_slope)
+        elif not isinstance(layer, nn.Dropout):
+            return None
+    return layers
+
+
+def _linear(name: str, tensors: Mapping[str, Tensor]) -> Affine:
+    weight, bias = (tensors[f"{name}.{part}"].detach().double() for part in ("weight", "bias"))
+    return Affine(weight.mT, bias)
+
+
+def _dense(layer: Dense, name: str, tensors: Mapping[str, Tensor]) -> Affine:
+    plain = _linear(f"{name}.linear", tensors)
+    if layer.norm is None:
+        return Affine(plain.weight, plain.bias, layer.slope)
+    gain, shift, mean, variance = (
+        tensors[f"{name}.norm.{part}"].detach().double()
+        for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    scale = gain * (variance + layer.norm.eps).rsqrt()
+    bias = (plain.bias - mean) * scale + shift
+    return Affine(plain.weight * scale.unsqueeze(-2), bias, layer.slope)

@@ -77,7 +77,7 @@ def scorers(threads: int) -> dict[str, tuple[Callable[[NDArray[np.float32]], obj
 
     return {
         "DualPriorVAE": (detector.score_samples, 1),
-        "in float64, as before": (wide, 8),
+        "float64": (wide, 8),
         "without aggregate prior": (plain.score_samples, 1),
         "distilled": (detector.distil(train, labels).score_samples, 1),
         "explain": (detector.explain, 4),

@@ -204,9 +204,12 @@ def test_a_folder_without_one_of_its_views_is_refused(
         ({"likelihood": "bernoulli"}, "likelihood"),
         ({"separate_encoder": True}, "separate_encoder"),
         ({"warmup_epochs": 0}, "warmup_epochs"),
+        ({"max_epochs": 1}, "max_epochs.*int >= 2"),
+        ({"warmup_epochs": 12}, "leaves no epoch"),
         ({"standardize": "rank"}, "standardize.*True or False, or None"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
 def test_what_it_cannot_do_is_named(parameters: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         quick(**parameters).fit(*table())
@@ -237,6 +240,11 @@ def test_constant_columns_and_labels_that_equal_normal_rows() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     X[54:] = X[:6]
     assert np.isfinite(quick().fit(X, y).anomaly_score(X)).all()
+
+
+def test_two_epochs_are_enough() -> None:
+    X, y = table()
+    assert np.isfinite(quick(max_epochs=2).fit(X, y).anomaly_score(X)).all()
 
 
 def test_a_few_rows_are_enough() -> None:

@@ -280,6 +280,11 @@ def _report(model: Model, out: Path, seconds: float, as_json: bool) -> None:
         f"{model.extent}; held out {training['n_calibration']:,} {model.things} for "
         f"calibration. {seconds:.1f} s."
     )
+    if n_suspects := training.get("n_suspects"):
+        typer.echo(
+            f"About {n_suspects:,} {model.things} without a label look like the labelled "
+            f"anomalies. To see such {model.things}: aloof review {out} DATA"
+        )
     typer.echo(
         f"The model flags {model.threshold}. To change that: aloof threshold {out} --help"
     )

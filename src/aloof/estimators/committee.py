@@ -28,7 +28,7 @@ from aloof.persistence import SavedTensors, section_of
 from aloof.scoring import Explanation, feature_errors
 from aloof.shallow import Forest, Neighbours
 from aloof.training import ProgressCallback, Stream, derive
-from aloof.vae import FitResult, Method
+from aloof.vae import FitResult, Method, TrainingConfig, VAEProblem
 
 __all__ = ["Committee"]
 
@@ -229,6 +229,7 @@ class Committee(DualPriorVAE):
                 "separate_encoder": (lambda v: v is False, "False"),
                 "patience": (lambda v: v is None, "None: its members leave out rows already"),
                 "encoder": (lambda v: v is None, "None: a committee has aloof's own networks"),
+                "max_epochs": or_none(integer(2)),
                 "warmup_epochs": or_none(integer(1)),
                 "standardize": or_none(BOOLEAN),
             },
@@ -280,12 +281,18 @@ class Committee(DualPriorVAE):
         self._others: dict[str, Detector] = {}
         if not task.problems[0].uses_anomalies:
             return [(self, task)]
+        config = self._config(task.problems[0])
+        if config.warmup_epochs >= config.max_epochs:
+            raise ValueError(
+                f"warmup_epochs={config.warmup_epochs} leaves no epoch in which labelled "
+                f"anomalies join: there are {config.max_epochs}. Set fewer."
+            )
         y = np.ones(len(task.X))
         y[task.normal] = np.nan
         y[task.confirmed] = NORMAL
         parts: list[tuple[Detector, Prepared]] = []
         for name, kind in _VIEWS.items():
-            view = self._others[name] = self._view(kind, ranks=name == _RANKS)
+            view = self._others[name] = self._view(kind, config, ranks=name == _RANKS)
             prepared = view._prepare(task.X, y)
             if name == _PLAIN:
                 self._plain_task = prepared
@@ -293,11 +300,16 @@ class Committee(DualPriorVAE):
                 parts.append((view, prepared))
         return [*parts, (self, task)]
 
-    def _view(self, kind: type[Detector], *, ranks: bool) -> Detector:
+    def _warmup_epochs(self, problem: VAEProblem) -> int:
+        return max(1, super()._warmup_epochs(problem))  # the plain VAE is what it leads to
+
+    def _view(self, kind: type[Detector], config: TrainingConfig, *, ranks: bool) -> Detector:
         """Return a detector with the parameters of this one."""
         known = kind().get_params(deep=False)
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
+        if "warmup_epochs" in known:
+            own["warmup_epochs"] = config.warmup_epochs  # as here, so that it can be shared
         if ranks:
             own["standardize"] = "rank"
         view = kind(**{**shared, **own})

@@ -139,4 +139,6 @@ def fit_detector(
         "n_training": int((labels[train] != ANOMALY).sum()),
         "n_calibration": len(held_out),
     }
+    if n_suspects := len(getattr(detector, "suspects_", ())):
+        counts["n_suspects"] = n_suspects
     return counts, remarks

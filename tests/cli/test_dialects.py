@@ -81,7 +81,7 @@ def test_the_story_of_the_readme_needs_one_attempt(here: Path) -> None:
     assert "--missing-columns fill" in refused.stderr
     done = aloof(*score[1:])
     assert done.exit_code == 0, done.stderr
-    assert "`Ort`: the column is not there" in done.stderr
+    assert "`Ort`: the column is gone" in done.stderr
     assert "`Konto`: 5 % of the values were never seen in training: 'Spenden'" in done.stderr
     assert "20 flagged (the 20 highest scores)" in done.stdout
     worst = open_source("worst.xlsx").read()

@@ -181,5 +181,5 @@ def test_what_was_saved_is_loaded(
 def test_labels_in_another_order(data: tuple[pd.DataFrame, pd.Series]) -> None:
     frame, y = data
     detector = TableDetector(detector=DualPriorVAE(**SHORT))
-    with pytest.warns(LabelWarning, match=r"give y.loc\[X.index\]"):
+    with pytest.warns(LabelWarning, match=r"pass y.loc\[X.index\]"):
         detector.fit(frame, y.sort_index())

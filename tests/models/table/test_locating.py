@@ -102,7 +102,7 @@ def test_values_and_labels_that_cannot_be_read(tmp_path: Path, model: TableModel
     expected = "('oops' in line 10, 'n/k' in line 56)"
     dropped = {"id": "key", "drop": ["note", "bad"]}
     told = said(fit, path, **dropped, **TINY)
-    assert any(expected in words and "taken as missing" in words for words in told), told
+    assert any(expected in words and "treated as missing" in words for words in told), told
     told = said(model.score_file, path, tmp_path / "scores.csv")
     assert any(expected in words and "2 of 60 values" in words for words in told), told
     assert any(expected in words for words in said(model.most_anomalous, path))
@@ -158,5 +158,5 @@ def test_what_cannot_be_read_on_is_after_a_line(tmp_path: Path) -> None:
     many = [[f"r{i}", "1", "Oslo", "0"] for i in range(400_000)]
     path = written(tmp_path / "mixed.csv", many)
     path.write_bytes(path.read_bytes() + "rx,1,Zürich,0,-\nry,1,".encode() + b"Z\xfcrich,0,-\n")
-    with pytest.raises(TableError, match=r"somewhere after line [\d,]+: parts of it"):
+    with pytest.raises(TableError, match=r"somewhere after line [\d,]+: its parts"):
         open_source(path).read()

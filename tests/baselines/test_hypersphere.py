@@ -106,7 +106,7 @@ def test_pretraining_is_shared_by_what_has_the_same_normal_rows(fit_problems, ro
 
 def test_without_labels_deep_sad_is_deep_svdd(visible):
     normal = visible.X[visible.y == 0]
-    with pytest.warns(LabelWarning, match="trained as Deep SVDD"):
+    with pytest.warns(LabelWarning, match="trains as Deep SVDD"):
         sad = DeepSAD(**SHORT).fit(normal)
     svdd = DeepSVDD(**SHORT).fit(normal)
     np.testing.assert_array_equal(

@@ -65,7 +65,7 @@ def test_a_refit_learns_from_new_labels(X: NDArray[np.float64]) -> None:
     rng = np.random.default_rng(1)
     data = rng.normal(size=(340, 6))
     data[-40:, :2] += 1.5
-    with pytest.warns(UserWarning, match="no labelled anomaly"):
+    with pytest.warns(UserWarning, match="no labelled anomalies"):
         detector = DualPriorVAE(**{**QUICK, "hidden": (64,)}).fit(data)
     y = np.full(len(data), np.nan)
     y[-40:-20] = 1

@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("refit")
     pa_csv.write_csv(rows(600, 0, "t"), folder / "train.csv")
     pa_csv.write_csv(rows(400, 1, "n"), folder / "new.csv")
-    with pytest.warns(UserWarning, match="no labelled anomaly"):
+    with pytest.warns(UserWarning, match="no labelled anomalies"):
         model = package.fit(str(folder / "train.csv"), id="id", **QUICK)
     model.save(folder / "model")
     return folder

@@ -120,8 +120,8 @@ def _size(detector: Any) -> dict[str, int]:
         path = Path(folder) / "model"
         try:
             detector.save(path)
-        except (AloofError, NotImplementedError):
-            return {}
+        except (AloofError, ImportError, NotImplementedError):
+            return {}  # ImportError: networks may be trained where nothing can be saved
         files = [file for file in path.rglob("*") if file.is_file()]
         return {"model_bytes": sum(file.stat().st_size for file in files)}
 

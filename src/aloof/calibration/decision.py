@@ -101,7 +101,7 @@ class Decision:
         --------
         >>> rule = Decision(Threshold(fdr=0.1), 0.3, np.array([0.1, 0.2, 0.3, 0.4]))
         >>> rule.why_none(rule.counts([0.0, 9.0]))[:53]
-        'With 4 calibration rows no p-value can be below 0.2, '
+        'With 4 calibration rows, no p-value can be below 0.2,'
         """
         fdr, n_rows = self.threshold.fdr, int(counts.sum())
         if fdr is None or not n_rows or self.discovered(counts):

@@ -65,6 +65,7 @@ def fit_together(
     checkpoint: str | os.PathLike[str] | None = None,
     on_epoch: ProgressCallback | None = None,
     title: str | None = None,
+    numbered: bool = False,
 ) -> None:
     """Fit each detector to its own data; where that fails, all stay what they were.
 
@@ -80,14 +81,18 @@ def fit_together(
         Called after each epoch.
     title
         Of a progress bar, which is then shown in place of calling `on_epoch`.
+    numbered
+        Whether the name of a single checkpoint has a number, too.
     """
     if title is not None:
         with progress_bar(title) as report:
-            fit_together(detectors, data, checkpoint=checkpoint, on_epoch=report)
+            fit_together(
+                detectors, data, checkpoint=checkpoint, on_epoch=report, numbered=numbered
+            )
         return
     path = None if checkpoint is None else Path(checkpoint)
     with unchanged_on_failure(detectors):
-        _fit(detectors, data, path, on_epoch)
+        _fit(detectors, data, path, on_epoch, numbered)
     if path is not None:
         discard_checkpoints(path)
 
@@ -110,6 +115,7 @@ def _fit(
     data: Sequence[tuple[ArrayLike, ArrayLike | None]],
     checkpoint: Path | None,
     on_epoch: ProgressCallback | None,
+    numbered: bool,
 ) -> None:
     parts = [
         part
@@ -137,7 +143,7 @@ def _fit(
                 first._architecture(),
                 config,
                 device=first.device_,
-                checkpoint=_path(checkpoint, place, len(runs)),
+                checkpoint=_path(checkpoint, place, numbered or len(runs) > 1),
                 on_epoch=_shifted(on_epoch, sum(lengths[:place]), sum(lengths)),
             )
         )
@@ -147,8 +153,8 @@ def _fit(
         detector._finish(task, results[number])
 
 
-def _path(checkpoint: Path | None, number: int, n_runs: int) -> Path | None:
-    if checkpoint is None or n_runs == 1:
+def _path(checkpoint: Path | None, number: int, numbered: bool) -> Path | None:
+    if checkpoint is None or not numbered:
         return checkpoint
     return Path(f"{checkpoint}.{number}")
 

@@ -65,4 +65,5 @@ def fit_many(
         checkpoint=checkpoint,
         on_epoch=on_epoch,
         title=f"{len(detectors)} detectors" if shows else None,
+        numbered=True,
     )

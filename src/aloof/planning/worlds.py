@@ -44,7 +44,7 @@ class World:
     --------
     >>> World(np.zeros((8, 8)), start=(0.1, 0.1), goal=(1.4, 0.5))
     Traceback (most recent call last):
-    aloof.exceptions.PlanningError: The goal (1.4, 0.5) lies outside of the unit square.
+    aloof.exceptions.PlanningError: The goal (1.4, 0.5) is outside the unit square.
     """
 
     grid: NDArray[np.bool_]

@@ -377,7 +377,7 @@ KINDS: Mapping[str, Kind] = {
 
 @lru_cache
 def _has_networks(method: str) -> bool:
-    from aloof.bench.methods import has_device, peers
+    from aloof.bench.methods import OURS, has_device, peers
 
     plain = method.removesuffix("-unfair")
-    return method in METHODS or has_device(peers()[plain]())
+    return method in OURS or has_device(peers()[plain]())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aloof.estimators import DETECTORS, Detector
+from aloof.estimators import DETECTORS, Committee, Detector
 from aloof.exceptions import ImageError, ImageWarning
 from aloof.labels import ANOMALY, NORMAL
 from aloof.models import (
@@ -56,7 +56,7 @@ def fit_images(
     encoding: str | None = None,
     size: Size | None = None,
     channels: Channels | None = None,
-    method: str = "dp",
+    method: str | None = None,
     members: int = 5,
     max_epochs: int | None = None,
     calibration: float = 0.2,
@@ -110,6 +110,9 @@ def fit_images(
     """
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
+    method = method or "dp"
+    if method == Committee.method:
+        raise ImageError("A committee is for tables. Choose dp, mml, mml-dp or vae.")
     check_choices(method, calibration, parameters, refused=_REFUSED, error=ImageError)
     source = ImageLabels(
         normal=normal,

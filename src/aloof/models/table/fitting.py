@@ -43,8 +43,7 @@ _FEWEST_LABELS = 5
 _REFUSED = {"standardize": "the table is already scaled"}
 
 
-# How to learn, unless told: from vectors of text alone, trees and neighbours were not tried.
-_METHOD, _METHOD_OF_TEXT = "committee", "dp"
+_METHOD = "dp"  # unless told
 
 
 def fit(
@@ -87,7 +86,7 @@ def fit(
         empty for those nobody looked at. None: there is none.
     method
         "committee" (`Committee`), "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp"
-        (`MaxMinDualPriorVAE`) or "vae". None: the committee, or "dp" for text alone.
+        (`MaxMinDualPriorVAE`) or "vae". None: "dp".
     id
         The column that names the rows. It is not learned from, and kept in results.
     drop
@@ -219,8 +218,7 @@ def fit(
     remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
         warnings.warn(words, TableWarning, stacklevel=2)
-    if method is None:
-        method = _METHOD_OF_TEXT if _only_text(encoder) else _METHOD
+    method = method or _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)
     detector = DETECTORS[method](

@@ -332,10 +332,10 @@ def test_images_that_look_otherwise_are_told(here: Path) -> None:
         "most were 16 x 16 pixels",
         "100 % of the images are grey; in training, 0 % were",
         "the images are darker than in training: 2",
-        "30 of 30 images are flagged (100 %), where the threshold aims at",
+        "30 of 30 images are flagged (100 %), but the threshold aims at",
     ):
         assert f"warning: {words}" in done.stderr, done.stderr
-    assert "The images do not look like those that were learned from: 4" in done.stdout
+    assert "The images do not look like the training images: 4 differences" in done.stdout
     found = json.loads(aloof("score", "model", "other", "--out", "o.csv", "--json").stdout)
     kinds = ["size", "colours", "brightness", "flagged"]
     assert [each["what"] for each in found["drift"]] == kinds

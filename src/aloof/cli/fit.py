@@ -70,8 +70,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
-            help="How to learn from labels. committee takes about three times as long as dp, "
-            "the default, and is better on most tables.",
+            help="How to learn from labels. committee is for tables, and takes about three "
+            "times as long as dp, the default.",
         ),
     ] = None,
     id: Annotated[

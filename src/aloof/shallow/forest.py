@@ -119,19 +119,6 @@ class Forest:
         """How many trees there are."""
         return len(self.roots)
 
-    def part(self, number: int, n_parts: int) -> Forest:
-        """Return every tree of the `number`-th of `n_parts` equal parts, in their order."""
-        roots = self.roots.reshape(n_parts, -1)[number]
-        return Forest(
-            roots,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.right,
-            self.value,
-            self.depth,
-        )
-
     @classmethod
     def joined(cls, parts: list[Forest]) -> Forest:
         """Return one forest of the trees of several."""

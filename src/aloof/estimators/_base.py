@@ -27,7 +27,7 @@ from aloof.estimators._images import (
     check_axes,
     check_images,
 )
-from aloof.estimators._parameters import check_parameters, seed_of
+from aloof.estimators._parameters import Check, check_parameters, seed_of
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.estimators.pyod import PyODAdapter
@@ -502,9 +502,13 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.device_: torch.device = state["device_"] if here else torch.device("cpu")
             self._scorer = self._make_scorer()
 
+    def _check(self, **more: Check) -> None:
+        """Refuse parameters that are out of bounds; `more`: what else must hold for some."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), more)
+
     def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
         """Check parameters and data, and say what is to be trained; `again`: from here on."""
-        check_parameters(type(self).__name__, self.get_params(deep=False))
+        self._check()
         check_order(X, y)
         X = self._validate(X, reset=not again)
         labels = read_labels(None if y is None else as_array(y), len(X), self.labels)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.calibration import ProbabilityCurve, Threshold
-from aloof.estimators._parameters import check_parameters
 from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.exceptions import ModelError
 from aloof.networks import NetworkFactory
@@ -143,7 +142,7 @@ def _unfitted(cls: type[_D], saved: DetectorManifest) -> _D:
     if isinstance(parameters.get("labels"), list):
         parameters["labels"] = {value: meaning for value, meaning in parameters["labels"]}
     detector = cls(**parameters)
-    check_parameters(cls.__name__, detector.get_params(deep=False))
+    detector._check()
     if len(saved.member_seeds) != detector.n_members:
         raise ValueError(f"there are not {detector.n_members} member_seeds")
     return detector

@@ -18,7 +18,7 @@ from aloof.estimators._base import Detector
 from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._hidden import estimate_hidden
-from aloof.estimators._parameters import BOOLEAN, check_parameters, integer, one_of, or_none
+from aloof.estimators._parameters import BOOLEAN, Check, integer, one_of, or_none
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
@@ -218,21 +218,18 @@ class Committee(DualPriorVAE):
         mean: NDArray[np.float64] = np.mean(found, axis=0)
         return mean
 
-    def _check(self) -> None:
+    def _check(self, **more: Check) -> None:
         """Refuse parameters that a committee cannot have."""
-        check_parameters(
-            type(self).__name__,
-            self.get_params(deep=False),
-            {
-                "n_trees": integer(1),
-                "likelihood": one_of(("squared-error", "gaussian")),
-                "separate_encoder": (lambda v: v is False, "False"),
-                "patience": (lambda v: v is None, "None: its members leave out rows already"),
-                "encoder": (lambda v: v is None, "None: a committee has aloof's own networks"),
-                "max_epochs": or_none(integer(2)),
-                "warmup_epochs": or_none(integer(1)),
-                "standardize": or_none(BOOLEAN),
-            },
+        super()._check(
+            n_trees=integer(1),
+            likelihood=one_of(("squared-error", "gaussian")),
+            separate_encoder=(lambda v: v is False, "False"),
+            patience=(lambda v: v is None, "None: its members leave out rows already"),
+            encoder=(lambda v: v is None, "None: a committee has aloof's own networks"),
+            max_epochs=(or_none(integer(2))[0], "at least 2 (on the command line --epochs)"),
+            warmup_epochs=or_none(integer(1)),
+            standardize=or_none(BOOLEAN),
+            **more,
         )
 
     def refit(
@@ -268,7 +265,6 @@ class Committee(DualPriorVAE):
         return self
 
     def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
-        self._check()
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"{type(self).__name__} takes rows of numbers (n, n_features); got "
@@ -450,7 +446,6 @@ class Committee(DualPriorVAE):
     def _restore(self, manifest: Mapping[str, Any], tensors: SavedTensors, folder: str) -> None:
         from aloof.estimators._manifest import CommitteeSection
 
-        self._check()
         saved = section_of(CommitteeSection, manifest, folder, "committee")
         self.tree_weight_, self.hidden_share_ = saved.tree_weight, saved.hidden_share
         self.suspects_ = tensors.take("suspects", torch.int64, None, empty=True).numpy()

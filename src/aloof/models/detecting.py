@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ def check_choices(
     *,
     refused: Mapping[str, str],
     error: type[AloofError],
+    without: Collection[str] = (),
 ) -> None:
     """Refuse what cannot be chosen.
 
@@ -50,9 +51,12 @@ def check_choices(
         Parameters that cannot be given, and why, beside those that no model takes.
     error
         What to raise.
+    without
+        Methods that are not for such a model.
     """
-    if method not in DETECTORS:
-        raise error(f"The method must be one of {', '.join(DETECTORS)}; got {method!r}.")
+    methods = [name for name in DETECTORS if name not in without]
+    if method not in methods:
+        raise error(f"The method must be one of {', '.join(methods)}; got {method!r}.")
     reasons = {**_OURS, **refused}
     if taken := sorted(set(parameters) & set(reasons)):
         raise error(f"You cannot set {taken[0]!r}: {reasons[taken[0]]}.")
@@ -61,6 +65,14 @@ def check_choices(
             "The share to hold out for calibration must be at least 0 and less than 1; got "
             f"{calibration}."
         )
+    kind = DETECTORS[method]
+    known = {
+        name: value for name, value in parameters.items() if name in kind._get_param_names()
+    }
+    try:
+        kind(**known)._check()
+    except ValueError as wrong:
+        raise error(str(wrong)) from wrong
 
 
 def hold_out(

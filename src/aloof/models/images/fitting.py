@@ -111,9 +111,14 @@ def fit_images(
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
     method = method or "dp"
-    if method == Committee.method:
-        raise ImageError("A committee is for tables. Choose dp, mml, mml-dp or vae.")
-    check_choices(method, calibration, parameters, refused=_REFUSED, error=ImageError)
+    check_choices(
+        method,
+        calibration,
+        parameters,
+        refused=_REFUSED,
+        error=ImageError,
+        without=[Committee.method],
+    )
     source = ImageLabels(
         normal=normal,
         anomaly=anomaly,

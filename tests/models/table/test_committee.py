@@ -1,0 +1,58 @@
+"""A table learned by a committee: everything that other models of tables do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import aloof
+from aloof.exceptions import TableError
+from aloof.models.table import TableModel, fit
+
+QUICK = {"members": 3, "max_epochs": 12, "hidden": (16,), "latent_dim": 4, "n_trees": 60}
+
+
+def payments(n: int, n_frauds: int, seed: int, *, told: bool = True) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    bad = np.arange(n) < n_frauds
+    return pa.table(
+        {
+            "id": [f"p{i}" for i in range(n)],
+            "amount": np.exp(rng.normal(3, 0.5, n) + 3 * bad),
+            "country": rng.choice(["DE", "FR", "IT"], n),
+            "hour": np.where(bad, rng.integers(1, 4, n), rng.integers(6, 22, n)),
+            "fraud": (bad & told).astype(int),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> TableModel:
+    return fit(payments(700, 8, 0), label="fraud", id="id", method="committee", **QUICK)
+
+
+def test_frauds_are_found_and_explained(model: TableModel) -> None:
+    new = payments(300, 10, 1)
+    scores = model.anomaly_score(new)
+    assert scores[:10].min() > np.quantile(scores[10:], 0.95)
+    assert model.is_anomaly(new)[:10].mean() > 0.8
+    (first,) = model.most_anomalous(new, top=1).rows
+    assert any(name in str(first["reasons"]) for name in ("amount", "hour"))
+
+
+def test_it_is_read_back_and_reported(model: TableModel, tmp_path: Path) -> None:
+    new = payments(60, 3, 2)
+    model.save(tmp_path / "model")
+    again = aloof.load(tmp_path / "model")
+    assert isinstance(again, TableModel)
+    assert np.array_equal(again.anomaly_score(new), model.anomaly_score(new))
+    again.report(new, tmp_path / "report.html")
+    assert "Committee with 3 members" in (tmp_path / "report.html").read_text()
+
+
+def test_what_it_cannot_have_is_an_error_of_the_table() -> None:
+    with pytest.raises(TableError, match=r"at least 2 .on the command line --epochs.; got 1"):
+        fit(payments(60, 5, 0), label="fraud", method="committee", max_epochs=1)

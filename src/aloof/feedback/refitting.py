@@ -35,7 +35,7 @@ from aloof.models.table.sampling import sample
 from aloof.phrases import count
 from aloof.training import ProgressCallback
 
-__all__ = ["CONFIRMED_WEIGHT", "Refit", "held_out_by_name", "refit", "row_keys"]
+__all__ = ["CONFIRMED_WEIGHT", "Refit", "encode_kept", "held_out_by_name", "refit", "row_keys"]
 
 # How often a row that was answered "normal" is seen, against once for others.
 CONFIRMED_WEIGHT = 10
@@ -211,7 +211,7 @@ def refit(
     elsewhere = [
         key for key in sure if key not in rows.places and standing[key].values is not None
     ]
-    encoded, more = rows.encoded(model), _kept(model, standing, elsewhere)
+    encoded, more = rows.encoded(model), encode_kept(model, standing, elsewhere)
     taught = [i for i, key in enumerate(elsewhere) if key not in held]
     X = np.concatenate([encoded[train], more[taught]])
     y = np.concatenate([labels[train], [sure[elsewhere[i]] for i in taught]]).astype(np.int64)
@@ -387,7 +387,7 @@ def _is_there(name: str) -> bool:
     return any(sign in name for sign in "*?[") or Path(name).exists()
 
 
-def _kept(
+def encode_kept(
     model: TableModel, standing: Mapping[Key, Standing], keys: Sequence[Key]
 ) -> NDArray[np.float32]:
     """Return rows that were kept with their answers, as the detector takes them."""

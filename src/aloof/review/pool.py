@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aloof.exceptions import TableError
 from aloof.feedback.answer import Key
 from aloof.feedback.files import plain_values
+from aloof.feedback.guide import BACKGROUND_SIZE
 from aloof.feedback.refitting import row_keys
 from aloof.models import Model
 from aloof.models.table import TableModel
@@ -75,6 +76,9 @@ class Pool:
         How many rows the data has, and how many are flagged.
     things
         What they are, in the plural.
+    features, background
+        The items as numbers, and so rows of the data drawn at random; see
+        `aloof.feedback.guide.Guide`.
     pictures
         PNG of each item, for images; None for rows.
     """
@@ -86,6 +90,8 @@ class Pool:
     n_rows: int
     n_flagged: int
     things: str
+    features: NDArray[np.floating] = field(repr=False)
+    background: NDArray[np.floating] = field(repr=False)
     pictures: tuple[bytes, ...] | None = None
 
 
@@ -113,10 +119,12 @@ def make_pool(model: Model, data: str, size: int) -> Pool:
 def _of_table(model: TableModel, data: str, size: int) -> Pool:
     source = model.read(data)
     highest, every, n_rows = Lowest(size), [], 0
+    some, rng = Lowest(BACKGROUND_SIZE), np.random.default_rng(0)
     for batch, scores in model.scored(source):
         places = n_rows + np.arange(len(scores))
         rows = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
         highest.add(rows, -scores)
+        some.add(rows, rng.random(len(scores)))
         every.append(scores)
         n_rows += len(scores)
     found, everything = highest.rows(), np.concatenate(every)
@@ -160,6 +168,8 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
         n_rows,
         int(flags.sum()),
         model.things,
+        encoded,
+        model.encode(some.rows().table, warn=lambda words: None),
     )
 
 
@@ -224,5 +234,13 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
         len(scores),
         int(flags.sum()),
         model.things,
+        model.detector.latent(pixels)[0],
+        model.detector.latent(found.pixels[_some(len(scores))])[0],
         tuple(png(joined([row], scale)) for row in panels),
     )
+
+
+def _some(n: int) -> NDArray[np.int64]:
+    """Return places of rows drawn at random."""
+    order = np.random.default_rng(0).permutation(n)[:BACKGROUND_SIZE]
+    return np.sort(order).astype(np.int64)

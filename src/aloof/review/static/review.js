@@ -5,6 +5,11 @@
   const at = (id) => document.getElementById(id);
   const LABELS = { a: 1, n: 0, u: -1 };
   const WORDS = { 1: "anomaly", 0: "normal", "-1": "unsure" };
+  const WHY = {
+    likely: "By its score, and by what was answered about rows like it",
+    anomalous: "It has one of the highest scores",
+    informative: "Members disagree about it, and it is close to the threshold",
+  };
   let state = null;
   let current = 0;
   let last = "";
@@ -106,7 +111,7 @@
       el("span", { class: "name" }, row.row),
       el("span", { class: "muted" }, `place ${row.rank}, score ${row.score.toPrecision(4)}${row.p_value === null ? "" : ", p-value " + row.p_value.toPrecision(2)}`),
       row.flagged ? el("span", { class: "mark anomaly" }, "flagged") : null,
-      el("span", { class: "mark", title: row.why === "informative" ? "Members disagree about it, and it is close to the threshold" : "It has one of the highest scores" }, row.why),
+      el("span", { class: "mark", title: WHY[row.why] }, row.why),
       moved(row), ...told);
     const item = el("li", { class: "row" + (place === current ? " current" : ""), id: "row-" + place, "aria-current": place === current ? "true" : false, tabindex: "-1", on: { focusin: () => { if (current !== place) mark(place); } } }, head);
     if (state.has_pictures) item.append(el("img", { class: "picture", src: "/picture/" + row.place, alt: `${row.row}: the image, as it would be if it were normal, and where they differ` }));

@@ -3,8 +3,9 @@
 A refit takes seconds or minutes, and an answer is about a row that has others like it. Here
 three voices give evidence, minus the logarithm of a row's share of the ranking: the model's
 score, an isolation forest whose nodes are weighed by answers [1]_, and trees that tell the
-anomalies that were found from rows answered as normal and from rows drawn at random. Nothing
-here changes the model: it is a way of asking.
+anomalies that were found from rows answered as normal and from rows drawn at random. The three
+count the same: weights made no difference on development tables. Nothing here changes the
+model: it is a way of asking.
 
 References
 ----------
@@ -26,8 +27,6 @@ __all__ = ["BACKGROUND_SIZE", "POOL_SIZE", "Guide"]
 # How many of the strangest rows may be asked about, and how many say what most are like.
 POOL_SIZE, BACKGROUND_SIZE = 1000, 2000
 
-# What the forest and the trees count against the model's score; chosen on development tables.
-_FOREST, _TREES = 1.0, 2.0
 _N_TREES = 40
 
 
@@ -79,9 +78,9 @@ class Guide:
         answered = np.asarray(answered, np.float32).reshape(-1, self._rows.shape[1])
         order = np.lexsort([labels, *answered.T])
         answered, labels = answered[order], labels[order]
-        total = _evidence(scores) + _FOREST * _evidence(self._isolated(answered, labels))
+        total = _evidence(scores) + _evidence(self._isolated(answered, labels))
         if (labels == ANOMALY).any():
-            total += _TREES * _evidence(self._recognised(answered, labels))
+            total += _evidence(self._recognised(answered, labels))
         return total
 
     def _isolated(

@@ -18,13 +18,13 @@ from aloof.feedback.refitting import row_keys
 from aloof.models import Model
 from aloof.models.table import TableModel
 from aloof.models.table.files import Source
+from aloof.models.table.harmless import shown_texts
 from aloof.models.table.lowest import Lowest, Rows
 
 __all__ = ["Item", "Pool", "make_pool"]
 
 _REASONS = 4
 _ALIKE = 0.95  # cosine between what the columns of two rows contribute
-_LONGEST = 2000  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
     explanation = model.explain_encoded(encoded, model._used(table))
     order, words = explanation.order(), explanation.reasons(_REASONS)
     groups = _groups(explanation.contributions)
-    shown = {column: _texts(table, column) for column in table.column_names}
+    shown = {column: shown_texts(table[column]) for column in table.column_names}
     rest = [c for c in table.column_names if c not in model.columns and c != model.label]
     p = model.detector.decision_.p_values(found["scores"])
     items = []
@@ -175,10 +175,6 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
 
 def _has_all(model: TableModel, table: pa.Table) -> bool:
     return set(model.columns) <= set(table.column_names)
-
-
-def _texts(table: pa.Table, column: str) -> list[str]:
-    return ["" if v is None else str(v)[:_LONGEST] for v in table[column].to_pylist()]
 
 
 def _member_scores(model: Model, rows: NDArray[Any]) -> NDArray[np.float64]:

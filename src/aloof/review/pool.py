@@ -14,7 +14,7 @@ from aloof.exceptions import TableError
 from aloof.feedback.answer import Key
 from aloof.feedback.files import plain_values
 from aloof.feedback.guide import BACKGROUND_SIZE
-from aloof.feedback.refitting import row_keys
+from aloof.feedback.material import image_keys, row_keys
 from aloof.models import Model
 from aloof.models.table import TableModel
 from aloof.models.table.files import Source
@@ -201,7 +201,7 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
     from aloof.models.images.panels import explained, joined, png
 
     found = model.read(data)
-    scores = model.anomaly_score(found)
+    keys, scores = image_keys(found), model.anomaly_score(found)
     flags = model.decide(scores)
     order = np.argsort(-scores, kind="stable")[:size]
     pixels = found.pixels[order]
@@ -210,7 +210,7 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
     p = model.detector.decision_.p_values(scores[order])
     items = tuple(
         Item(
-            key=("", found.names[place]),
+            key=keys[place],
             score=float(scores[place]),
             p_value=None if p is None else float(p[i]),
             is_flagged=bool(flags[place]),

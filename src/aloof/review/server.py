@@ -206,6 +206,10 @@ def make_app(
         review.start_refit()
         return {}
 
+    @app.post("/api/calibrate")
+    def calibrate(body: _Body) -> _Json:
+        return {"version": review.calibrate()}
+
     @app.post("/api/accept")
     def accept(body: _Body) -> _Json:
         return {"version": review.accept()}

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from aloof.exceptions import AloofError, AnswerError
 from aloof.feedback.answer import UNSURE, WORDS, Answer, Key, Standing
 from aloof.feedback.asking import DEFAULT_WAY, Way, which_rows
+from aloof.feedback.calibrating import calibrated
 from aloof.feedback.guide import POOL_SIZE, Guide
-from aloof.feedback.refitting import encode_kept, refit
+from aloof.feedback.material import encode_kept
+from aloof.feedback.refitting import Refittable, refit
 from aloof.feedback.store import AnswerStore, Rule
 from aloof.feedback.versions import add_version, list_versions, present_version, use_version
 from aloof.labels import ANOMALY, NORMAL
 from aloof.models import Model
+from aloof.models.images import ImageModel
+from aloof.models.images.changes import find_image_changes
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel
 from aloof.models.table.changes import find_changes
@@ -105,7 +109,11 @@ class Review:
     def _load(self) -> None:
         model = open_model(self.path, device=self._device)
         pool = make_pool(model, self.data, self._size)
-        changes = find_changes(model, self.data) if isinstance(model, TableModel) else []
+        changes = []
+        if isinstance(model, TableModel):
+            changes = find_changes(model, self.data)
+        elif isinstance(model, ImageModel):
+            changes = find_image_changes(model, self.data)
         guide = Guide(pool.features, pool.background) if pool.items else None
         with self._lock:
             self._model, self._pool, self._changes = model, pool, changes
@@ -237,7 +245,6 @@ class Review:
                 for rule in rules
             ],
             "refit": asdict(refitting),
-            "can_refit": isinstance(self._model, TableModel),
             "version": self._version(),
             "has_pictures": pool.pictures is not None,
             "drift": {
@@ -335,8 +342,6 @@ class Review:
             if self._refit.state == "running":
                 raise AnswerError("A refit is running already.")
             model = self._model
-            if not isinstance(model, TableModel):
-                raise AnswerError(f"A model of {model.kind} cannot be refitted yet.")
             standing = self.store.standings()
             if not any(found.label != UNSURE for found in standing.values()):
                 raise AnswerError("There are no answers to learn from yet.")
@@ -352,7 +357,7 @@ class Review:
         if (thread := self._thread) is not None:
             thread.join()
 
-    def _run_refit(self, model: TableModel, standing: dict[Key, Standing]) -> None:
+    def _run_refit(self, model: Refittable, standing: dict[Key, Standing]) -> None:
         def report(epoch: EpochReport) -> None:
             with self._lock:
                 self._refit = replace(
@@ -374,6 +379,21 @@ class Review:
                 version=version.number,
                 comparison=done.comparison.as_dict(),
             )
+
+    def calibrate(self) -> int:
+        """Set threshold and p-values by the rows of the page, as a new version in use.
+
+        Rows answered as anomalies are left out. Nothing is trained. Returns the number of the
+        version.
+        """
+        with self._lock:
+            if self._refit.state == "running":
+                raise AnswerError("A refit is running: wait for it.")
+            new = calibrated(self._model, self.store.standings(), self.data)
+            number = add_version(self.path, new).number
+            self._use(number)
+            self._refit = RefitState()
+        return number
 
     def accept(self) -> int:
         """Use what the refit made; return the number of the version."""

@@ -204,7 +204,8 @@
     if (!found.length) return;
     box.replaceChildren(el("details", {}, el("summary", {}, `${found.length} of ${state.drift.n_tested} tests say that these rows are not as in training`),
       el("ul", { class: "reasons" }, ...found.map((each) => el("li", {}, `${each.name}: ${each.words || "changed"} `, el("span", { "aria-hidden": "true" }, each.picture), ` (${each.test}, p-value ${each.p_value.toPrecision(2)})`))),
-      el("p", {}, "If they are what is to come: aloof calibrate sets thresholds by them and trains nothing, aloof refit learns from them.")));
+      el("p", {}, "If they are what is to come, set thresholds by them, which trains nothing; or learn from them on the command line: aloof refit MODEL DATA. "),
+      el("button", { type: "button", on: { click: calibrate } }, "Calibrate again")));
   };
 
   const draw = () => {
@@ -213,7 +214,7 @@
     at("bar").max = p.goal; at("bar").value = Math.min(p.goal, p.answered);
     at("version").textContent = state.version.number;
     at("rollback").hidden = state.version.parent === null;
-    at("refit").hidden = !state.can_refit;
+    at("calibrate").disabled = state.refit.state === "running";
     at("refit").disabled = state.refit.state === "running" || p.found + p.normal === 0;
     at("listed").textContent = state.rows.length ? `${state.rows.length} of ${state.n_listed} ${state.things} that may be asked about; ${state.n_flagged} of ${state.n_rows} are flagged.` : "Nothing is left to answer here.";
     const note = document.querySelector("li.current input.note");
@@ -241,6 +242,11 @@
   });
   at("undo").addEventListener("click", () => undo().catch(() => {}));
   at("refit").addEventListener("click", () => send("/api/refit", {}).then(() => load(true)).catch(() => {}));
+  const calibrate = () => {
+    say("Calibrating…");
+    return send("/api/calibrate", {}).then((found) => { say(`Calibrated by these ${state.things}: version ${found.version}.`); return load(true); }).catch(() => {});
+  };
+  at("calibrate").addEventListener("click", calibrate);
   at("rollback").addEventListener("click", () => send("/api/rollback", {}).then((found) => { say(`Back at version ${found.version}.`); return load(true); }).catch(() => {}));
   for (const id of ["way", "show"]) at(id).addEventListener("change", () => load(true));
   let timer = 0;

@@ -309,15 +309,42 @@ def test_images_are_shown_with_what_is_strange_about_them(tmp_path: Path) -> Non
         state = review.state(way="anomalous", by="eve")
         assert state["rows"][0]["row"].endswith("3.png")
         assert state["has_pictures"]
-        assert not state["can_refit"]
         picture = review.picture(state["rows"][0]["place"])
         assert picture is not None
         assert picture.startswith(b"\x89PNG")
         assert review.picture(6) is None
-        review.answer([("", state["rows"][0]["row"])], 1, by="eve")
+        review.answer([("new", state["rows"][0]["row"])], 1, by="eve")
+        review.answer([("new", state["rows"][1]["row"])], 0, by="eve")
         assert review.state(by="eve")["progress"]["found"] == 1
-        with pytest.raises(AnswerError, match="cannot be refitted"):
-            review.start_refit()
+        review.start_refit()
+        review.wait()
+        found = review.state(by="eve")["refit"]
+        assert found["state"] == "done", found
+        assert "Learned from 1 row" in found["words"][0]
+        assert review.accept() == 2
+        assert review.model.training["n_anomalies"] == 1
+        assert review.roll_back() == 1
+
+
+def test_calibrating_again_is_a_version_that_leaves_out_known_anomalies(
+    open_page: Callable[..., Any],
+) -> None:
+    with open_page() as page:
+        guest = Browser(page).enter()
+        rows = guest.state(way="anomalous")["rows"]
+        first = [[row["source"], row["row"]] for row in rows[:5]]
+        assert guest.post("/api/answer", {"rows": first, "label": 1})[0] == 200
+        before = page.review.model
+        status, found = guest.post("/api/calibrate", {})
+        assert (status, found) == (200, {"version": 2})
+        now = page.review.model
+        assert now.training["n_calibration"] == 395
+        assert present_version(page.folder / "model") == 2
+        assert now.training["parent"] == 1
+        scores = now.detector.calibration_scores_
+        assert scores.max() < min(row["score"] for row in rows[:5])
+        assert before.detector.calibration_scores_.max() != scores.max()
+        assert guest.post("/api/rollback", {})[1] == {"version": 1}
 
 
 def test_the_command_prints_the_address_and_no_token_elsewhere(

@@ -5,6 +5,11 @@
   const at = (id) => document.getElementById(id);
   const LABELS = { a: 1, n: 0, u: -1 };
   const WORDS = { 1: "anomaly", 0: "normal", "-1": "unsure" };
+  const WHY = {
+    likely: "By its score, and by what was answered about rows like it",
+    anomalous: "It has one of the highest scores",
+    informative: "Members disagree about it, and it is close to the threshold",
+  };
   let state = null;
   let current = 0;
   let last = "";
@@ -106,7 +111,7 @@
       el("span", { class: "name" }, row.row),
       el("span", { class: "muted" }, `place ${row.rank}, score ${row.score.toPrecision(4)}${row.p_value === null ? "" : ", p-value " + row.p_value.toPrecision(2)}`),
       row.flagged ? el("span", { class: "mark anomaly" }, "flagged") : null,
-      el("span", { class: "mark", title: row.why === "informative" ? "Members disagree about it, and it is close to the threshold" : "It has one of the highest scores" }, row.why),
+      el("span", { class: "mark", title: WHY[row.why] }, row.why),
       moved(row), ...told);
     const item = el("li", { class: "row" + (place === current ? " current" : ""), id: "row-" + place, "aria-current": place === current ? "true" : false, tabindex: "-1", on: { focusin: () => { if (current !== place) mark(place); } } }, head);
     if (state.has_pictures) item.append(el("img", { class: "picture", src: "/picture/" + row.place, alt: `${row.row}: the image, as it would be if it were normal, and where they differ` }));
@@ -199,7 +204,8 @@
     if (!found.length) return;
     box.replaceChildren(el("details", {}, el("summary", {}, `${found.length} of ${state.drift.n_tested} tests say that these rows are not as in training`),
       el("ul", { class: "reasons" }, ...found.map((each) => el("li", {}, `${each.name}: ${each.words || "changed"} `, el("span", { "aria-hidden": "true" }, each.picture), ` (${each.test}, p-value ${each.p_value.toPrecision(2)})`))),
-      el("p", {}, "If they are what is to come: aloof calibrate sets thresholds by them and trains nothing, aloof refit learns from them.")));
+      el("p", {}, "If they are what is to come, set thresholds by them, which trains nothing; or learn from them on the command line: aloof refit MODEL DATA. "),
+      el("button", { type: "button", on: { click: calibrate } }, "Calibrate again")));
   };
 
   const draw = () => {
@@ -208,7 +214,7 @@
     at("bar").max = p.goal; at("bar").value = Math.min(p.goal, p.answered);
     at("version").textContent = state.version.number;
     at("rollback").hidden = state.version.parent === null;
-    at("refit").hidden = !state.can_refit;
+    at("calibrate").disabled = state.refit.state === "running";
     at("refit").disabled = state.refit.state === "running" || p.found + p.normal === 0;
     at("listed").textContent = state.rows.length ? `${state.rows.length} of ${state.n_listed} ${state.things} that may be asked about; ${state.n_flagged} of ${state.n_rows} are flagged.` : "Nothing is left to answer here.";
     const note = document.querySelector("li.current input.note");
@@ -236,6 +242,11 @@
   });
   at("undo").addEventListener("click", () => undo().catch(() => {}));
   at("refit").addEventListener("click", () => send("/api/refit", {}).then(() => load(true)).catch(() => {}));
+  const calibrate = () => {
+    say("Calibrating…");
+    return send("/api/calibrate", {}).then((found) => { say(`Calibrated by these ${state.things}: version ${found.version}.`); return load(true); }).catch(() => {});
+  };
+  at("calibrate").addEventListener("click", calibrate);
   at("rollback").addEventListener("click", () => send("/api/rollback", {}).then((found) => { say(`Back at version ${found.version}.`); return load(true); }).catch(() => {}));
   for (const id of ["way", "show"]) at(id).addEventListener("change", () => load(true));
   let timer = 0;

@@ -14,6 +14,7 @@
     │   └── StaleCheckpointError        one of another fit, or damaged
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── ImageError (ValueError)         images that cannot be read or do not fit the model
+    │   └── BackboneError               weights of a backbone that cannot be used
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     ├── TextError (ValueError)          text, or word vectors, that cannot be read
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
@@ -39,6 +40,7 @@ __all__ = [
     "AloofError",
     "AloofWarning",
     "AnswerError",
+    "BackboneError",
     "CalibrationWarning",
     "CheckpointError",
     "DatasetError",
@@ -109,6 +111,10 @@ class DatasetError(AloofError, ValueError):
 
 class ImageError(AloofError, ValueError):
     """Images that cannot be read or do not fit the model."""
+
+
+class BackboneError(ImageError):
+    """Weights of a backbone that cannot be had, are not what they should be, or do not fit."""
 
 
 class TableError(AloofError, ValueError):

@@ -70,8 +70,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
-            help="How to learn from labels. committee is for tables, and takes about three "
-            "times as long as dp, the default.",
+            help="How to learn from labels. committee is for tables and whole images, and "
+            "takes about three times as long as dp, the default.",
         ),
     ] = None,
     id: Annotated[
@@ -134,11 +134,36 @@ def fit(
     normal: Normal = None,
     anomaly: Anomaly = None,
     labels: Labels = None,
+    masks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Images only: masks of the anomalies, white where the defect is.",
+        ),
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Images only: the network whose features to learn from: efficientnet-lite0, "
+            "mobilenet-v2, a file with weights, or none (pixels). Default: what is installed.",
+        ),
+    ] = None,
+    patches: Annotated[
+        bool | None,
+        typer.Option(
+            "--patches/--whole",
+            help="Images only: look for defects patch by patch, or at images as a whole. "
+            "Default: what the images suggest.",
+            show_default=False,
+        ),
+    ] = None,
     size: Annotated[
         int | None,
         typer.Option(
             min=2,
-            help="Images only: resize to this many pixels. Default: the most common size.",
+            help="Images only: resize to this many pixels. Default: the most common size, at "
+            "most 256, or 128 without a backbone.",
         ),
     ] = None,
     channels: Annotated[
@@ -194,8 +219,10 @@ def fit(
 
     An export in which 1.234 means 1234: **aloof fit export.csv --thousands . --out model**
 
-    Images: **aloof fit --normal good/ --anomaly bad/ --size 64 --out model**, or one folder
-    and **--labels labels.csv**.
+    Images: **aloof fit --normal good/ --anomaly bad/ --out model**, or one folder and
+    **--labels labels.csv**. With pip install 'aloof[vision]', features of a network that knows
+    the world are learned from. Small defects: **--patches**, with **--masks** where there are
+    some.
     """
     started = time.monotonic()
     check_target(out, force=force)

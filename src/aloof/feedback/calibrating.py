@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from aloof.feedback.answer import Key, Standing
-from aloof.feedback.material import features_and_keys, row_keys
+from aloof.feedback.material import image_keys, row_keys
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import Model, made_by
 from aloof.models.table import TableModel
@@ -37,8 +37,9 @@ def calibrated(model: Model, standing: Mapping[Key, Standing], data: str) -> Any
     if isinstance(model, TableModel):
         keys, labels, scores = _rows(model, data)
     else:
-        features, keys = features_and_keys(model, data)
-        scores, labels = model.detector.anomaly_score(features), np.full(len(keys), UNLABELLED)
+        found = model.read(data)
+        keys, scores = image_keys(found), model.anomaly_score(found)
+        labels = np.full(len(keys), UNLABELLED)
     for place, key in enumerate(keys):
         if key in standing and standing[key].label == ANOMALY:
             labels[place] = ANOMALY

@@ -76,7 +76,7 @@ def features_and_keys(model: Model, data: Any) -> tuple[NDArray[Any], list[Key]]
     """Read rows or images as the detector takes them, and say how answers name them."""
     if isinstance(model, ImageModel):
         found = model.read(data)
-        return found.pixels, image_keys(found)
+        return model.features(found.pixels), image_keys(found)
     assert isinstance(model, TableModel)
     opened = model.read(data)
     name = os.path.basename(opened.name) if isinstance(opened, Source) else ""
@@ -265,7 +265,11 @@ def _images(model: ImageModel, data: Any) -> _Images:
     channels, height, width = model.shape
     if given is None:
         found, labels, _ = read_labelled(
-            None, ImageLabels(**about), (height, width), 1 if channels == 1 else 3
+            None,
+            ImageLabels(**about),
+            (height, width),
+            1 if channels == 1 else 3,
+            keeps_proportions=model.view is not None,
         )
     else:
         found = model.read(given)
@@ -273,7 +277,7 @@ def _images(model: ImageModel, data: Any) -> _Images:
         if data is None and about:
             labels, _ = ImageLabels(**about).of(found)
     return _Images(
-        found.pixels,
+        model.features(found.pixels),
         image_keys(found),
         labels,
         found.name,

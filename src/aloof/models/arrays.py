@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from aloof.estimators import Detector
 from aloof.exceptions import LabelError, TableError
@@ -163,7 +164,9 @@ class ArrayModel(Model):
         )
 
     @classmethod
-    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
+    def _read_state(
+        cls, state: dict[str, Any], detector: Detector, tensors: dict[str, Tensor]
+    ) -> dict[str, Any]:
         return {}
 
     def _labels(

@@ -349,6 +349,10 @@ class Model(ABC):
         """Return what the manifest holds in the section of the model."""
         return {}
 
+    def _tensors(self) -> dict[str, Tensor]:
+        """Return what belongs to that section and JSON cannot hold."""
+        return {}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a folder, which `aloof.load` and the commands read.
 
@@ -357,7 +361,8 @@ class Model(ABC):
         """
         manifest, tensors = describe(self.detector)
         own = {} if self.section is None else {self.section: self._state()}
-        write_model(path, {**manifest, **own}, tensors)
+        more = {f"{self.section}.{name}": value for name, value in self._tensors().items()}
+        write_model(path, {**manifest, **own}, {**tensors, **more})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str = "auto") -> Self:
@@ -373,7 +378,7 @@ class Model(ABC):
         device: str = "auto",
     ) -> Self:
         """Return the model of what was read from a folder."""
-        manifest, _ = model
+        manifest, tensors = model
         folder = os.fspath(path)
         if cls.section is not None and cls.section not in manifest:
             raise ModelError(
@@ -382,10 +387,15 @@ class Model(ABC):
             )
         if cls.section is not None:
             section_of(cls._schema(), manifest, folder, cls.section)
-        detector = from_model(path, model, device=device)
+        prefix = f"{cls.section}."
+        own_names = [] if cls._tensors is Model._tensors else list(tensors)
+        own_names = [name for name in own_names if name.startswith(prefix)]
+        more = {name.removeprefix(prefix): tensors[name] for name in own_names}
+        rest = {name: value for name, value in tensors.items() if name not in own_names}
+        detector = from_model(path, (manifest, rest), device=device)
         own = {} if cls.section is None else manifest[cls.section]
         with refusing(folder):
-            state = cls._read_state(own, detector)
+            state = cls._read_state(own, detector, more)
         return cls(detector=detector, versions=dict(manifest["versions"]), **state)
 
     @classmethod
@@ -394,8 +404,12 @@ class Model(ABC):
         raise NotImplementedError
 
     @classmethod
-    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
-        """Return the fields of the model that `_state` described."""
+    def _read_state(
+        cls, state: dict[str, Any], detector: Detector, tensors: dict[str, Tensor]
+    ) -> dict[str, Any]:
+        """Return the fields of the model that `_state` and `_tensors` described."""
+        if tensors:
+            raise ValueError(f"the tensor {cls.section}.{min(tensors)} is left over")
         return {"training": dict(state["training"])}
 
     def _calibration(self, who: str) -> NDArray[np.float64]:

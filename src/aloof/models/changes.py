@@ -135,12 +135,11 @@ def kolmogorov(distance: float, n: int, m: int) -> float:
     return float(stats.kstwobign.sf(sqrt(n * m / (n + m)) * distance))
 
 
-def score_changes(detector: Detector, rows: NDArray[Any]) -> list[Change]:
-    """Compare the scores with those of the rows to calibrate with, if there are some."""
+def score_changes(detector: Detector, scores: NDArray[np.float64]) -> list[Change]:
+    """Compare anomaly scores with those of the rows to calibrate with, if there are some."""
     known = detector.calibration_scores_
-    if known is None or len(rows) < FEWEST:
+    if known is None or len(scores) < FEWEST:
         return []
-    scores = detector.anomaly_score(rows)
     found = stats.ks_2samp(scores, known, method="asymp")
     edges = np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])
     shares = [

@@ -15,7 +15,11 @@ __all__ = ["how_to_make", "made_by"]
 # Where an option of a command has another name than the parameter.
 _OPTIONS = {"kinds": "kind", "date_formats": "date-format", "max_epochs": "epochs"}
 # Options that are said without a value, for yes and for no.
-_FLAGS = {"day_first": ("--day-first", "--month-first"), "header": ("--header", "--no-header")}
+_FLAGS = {
+    "day_first": ("--day-first", "--month-first"),
+    "header": ("--header", "--no-header"),
+    "patches": ("--patches", "--whole"),
+}
 # The parameters of a detector that are options.
 _PARAMETERS = {"device", "max_epochs"}
 # Options that a command takes more than once.

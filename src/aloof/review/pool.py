@@ -199,6 +199,7 @@ def _groups(contributions: NDArray[np.float64]) -> list[int]:
 
 def _of_images(model: Any, data: str, size: int) -> Pool:
     from aloof.models.images.panels import explained, joined, png
+    from aloof.models.images.patches import PatchView
 
     found = model.read(data)
     keys, scores = image_keys(found), model.anomaly_score(found)
@@ -225,13 +226,16 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
     return Pool(
         items,
         scores[order],
-        _member_scores(model, pixels),
+        # Members of a model of patches share a memory: they are asked as one.
+        scores[order][None]
+        if isinstance(model.view, PatchView)
+        else _member_scores(model, model.features(pixels)),
         -float(model.detector.offset_),
         len(scores),
         int(flags.sum()),
         model.things,
-        model.detector.latent(pixels)[0],
-        model.detector.latent(found.pixels[_some(len(scores))])[0],
+        model.codes(pixels),
+        model.codes(found.pixels[_some(len(scores))]),
         tuple(png(joined([row], scale)) for row in panels),
     )
 

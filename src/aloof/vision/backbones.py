@@ -202,7 +202,8 @@ class Backbone:
             raise BackboneError(f"The weights of {facts.name} are not finite numbers.")
         network.load_state_dict(self.weights)
         self.channels = [known[stride] for stride in strides]
-        self._network = _fused(network.eval()).to(memory_format=torch.channels_last)
+        self._network = _fused(network.eval())
+        self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def __call__(self, images: Tensor) -> list[Tensor]:
         """Return the feature maps of images ``(n, 3, height, width)`` in [0, 1]."""
@@ -340,7 +341,7 @@ def _fused(network: nn.Module) -> nn.Module:
             if isinstance(parts.get(conv), nn.Conv2d) and isinstance(
                 parts.get(norm), nn.BatchNorm2d
             ):
-                setattr(module, conv, fuse_conv_bn_eval(parts[conv], parts[norm]))  # type: ignore[arg-type]
+                setattr(module, conv, fuse_conv_bn_eval(parts[conv], parts[norm]))  # type: ignore[type-var, arg-type]
                 setattr(module, norm, nn.Identity())
     return network
 

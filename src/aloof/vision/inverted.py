@@ -98,6 +98,9 @@ class Inverted(nn.Module):
         What it looks like.
     """
 
+    mean: Tensor
+    scale: Tensor
+
     def __init__(self, plan: InvertedPlan) -> None:
         super().__init__()
         self.stem = _Convolution(3, plan.stem, 3, 2, plan)

@@ -48,6 +48,9 @@ class ResNet(nn.Module):
         What it looks like.
     """
 
+    mean: Tensor
+    scale: Tensor
+
     def __init__(self, plan: ResNetPlan) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)

@@ -22,6 +22,7 @@ from aloof.models.changes import (
 )
 from aloof.models.images.drift import ImageProfile, brightness
 from aloof.models.images.model import ImageModel
+from aloof.models.images.patches import PatchView
 from aloof.models.images.reading import ImageSet
 
 __all__ = ["find_image_changes"]
@@ -49,8 +50,10 @@ def find_image_changes(model: ImageModel, data: Any) -> list[Change]:
     drawn = np.sort(np.random.default_rng(0).permutation(len(found))[:_MOST])
     pixels = found.pixels[drawn]
     light = [] if model.profile is None else _light(model.profile, found, drawn)
+    scores = model.anomaly_score(pixels)
+    codes = [] if isinstance(model.view, PatchView) else model.features(pixels)
     detector = model.detector
-    return adjusted([*light, *code_changes(detector, pixels), *score_changes(detector, pixels)])
+    return adjusted([*light, *code_changes(detector, codes), *score_changes(detector, scores)])
 
 
 def _light(profile: ImageProfile, found: ImageSet, drawn: Any) -> list[Change]:

@@ -32,6 +32,7 @@ Channels = Literal[1, 3]
 # 9,459 x 9,459. A few kilobytes can claim 30,000 x 30,000 and fill the memory.
 MOST_PIXELS = 89_478_485
 
+_NEARLY = 0.03  # proportions that differ by less get no margins
 _ORIENTATION = 0x0112
 _SIDEWAYS = {5, 6, 7, 8}
 _GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16L", "I;16B", "I;16N"}
@@ -98,7 +99,12 @@ def decode(
 
 
 def decode_whole(
-    content: bytes | BinaryIO, size: tuple[int, int] | None, channels: Channels
+    content: bytes | BinaryIO,
+    size: tuple[int, int] | None,
+    channels: Channels,
+    *,
+    keeps_proportions: bool = False,
+    fill: int | None = None,
 ) -> tuple[NDArray[np.uint8], Look]:
     """Return the pixels of an image file, ``(channels, height, width)``, and its header.
 
@@ -114,6 +120,10 @@ def decode_whole(
         Height and width wanted; None: as they are.
     channels
         1 for grey, 3 for red, green and blue.
+    keeps_proportions
+        Make the image as large as fits, in the middle, with margins.
+    fill
+        What margins are filled with; None: the mean colour of the image's border.
 
     Raises
     ------
@@ -130,9 +140,38 @@ def decode_whole(
         converted = _converted(upright, "L" if channels == 1 else "RGB")
         if size is not None and converted.size != size[::-1]:
             lanczos = pillow().Resampling.LANCZOS
-            converted = converted.resize(size[::-1], lanczos, reducing_gap=3.0)
+            inner = _inner(converted.size, size[::-1]) if keeps_proportions else size[::-1]
+            converted = converted.resize(inner, lanczos, reducing_gap=3.0)
         pixels = np.asarray(converted)
+    if size is not None and pixels.shape[:2] != tuple(size):
+        pixels = _with_margins(pixels, size, fill)
     return (pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)), seen
+
+
+def _inner(size: tuple[int, int], room: tuple[int, int]) -> tuple[int, int]:
+    """Return the width and height of an image in a room; nearly the same shape fills it."""
+    shrink = min(wanted / side for side, wanted in zip(size, room, strict=True))
+    inner = [max(1, min(r, round(side * shrink))) for side, r in zip(size, room, strict=True)]
+    if all(side >= (1 - _NEARLY) * wanted for side, wanted in zip(inner, room, strict=True)):
+        return room
+    return inner[0], inner[1]
+
+
+def _with_margins(
+    pixels: NDArray[np.uint8], size: tuple[int, int], fill: int | None
+) -> NDArray[np.uint8]:
+    """Return an image in the middle of a larger one."""
+    height, width = pixels.shape[:2]
+    top, left = (size[0] - height) // 2, (size[1] - width) // 2
+    whole = np.empty((*size, *pixels.shape[2:]), np.uint8)
+    if fill is None:
+        border = [pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]
+        colour = np.concatenate(border).mean(0)
+        whole[:] = np.rint(colour).astype(np.uint8)
+    else:
+        whole[:] = fill
+    whole[top : top + height, left : left + width] = pixels
+    return whole
 
 
 @contextmanager

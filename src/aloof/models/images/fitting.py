@@ -22,13 +22,25 @@ from aloof.models import (
     hold_out,
     made_by,
 )
+from aloof.models.images.choosing import (
+    LARGEST_SEEN,
+    STRIDES,
+    check_alike,
+    choose_backbone,
+    choose_patches,
+    refuse_options,
+    worth_features,
+)
 from aloof.models.images.decoding import Channels
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.models.images.drift import ImageProfile
 from aloof.models.images.folders import Collection, open_images
 from aloof.models.images.labels import ImageLabels, check_share
+from aloof.models.images.learning import fit_patches, fit_whole
+from aloof.models.images.masks import read_masks
 from aloof.models.images.model import ImageModel
 from aloof.models.images.reading import (
+    LARGEST_SIDE,
     ImageSet,
     Size,
     Source,
@@ -36,11 +48,17 @@ from aloof.models.images.reading import (
     read_images,
     take,
 )
+from aloof.models.images.views import View
 from aloof.phrases import count
+from aloof.training import resolve_device
+from aloof.vision import NONE, load_backbone
 
 __all__ = ["are_images", "fit_images"]
 
 _REFUSED = {"standardize": "pixels stay in [0, 1]"}
+_ABOUT_IMAGES = frozenset(
+    ("normal", "anomaly", "labels", "size", "channels", "masks", "backbone", "patches")
+)
 
 
 def fit_images(
@@ -54,6 +72,9 @@ def fit_images(
     anomaly_value: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    masks: str | os.PathLike[str] | None = None,
+    backbone: str | os.PathLike[str] | None = None,
+    patches: bool | None = None,
     size: Size | None = None,
     channels: Channels | None = None,
     method: str | None = None,
@@ -85,10 +106,24 @@ def fit_images(
     id, label, anomaly_value, delimiter, encoding
         About the table: its columns of names and of labels, the label of anomalies, how to
         read it. See `aloof.models.images.ImageLabels`.
+    masks
+        A folder of masks that say where the defects of some anomalies are; see `read_masks`.
+        Only for patches.
+    backbone
+        The network whose features are learned from: the name of packaged weights, such as
+        "efficientnet-lite0"; a file with weights; or "none": learn from pixels. None: the
+        packaged weights that are installed, unless images are too small; see
+        `aloof.vision.load_backbone`.
+    patches
+        Whether to look at every patch of an image (for defects), or at the whole (for images
+        that are something else). None: what the images suggest; see
+        `aloof.models.images.choosing`.
     size, channels
-        What images are resized to, and whether they are grey; see `read_images`.
+        What images are resized to, and whether they are grey; see `read_images`. With a
+        backbone, images keep their proportions, and one number is the longer side.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae".
+        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae";
+        for whole images with a backbone also "committee".
     members
         Size of the ensemble.
     max_epochs
@@ -117,7 +152,7 @@ def fit_images(
         parameters,
         refused=_REFUSED,
         error=ImageError,
-        without=[Committee.method],
+        without=[Committee.method] if backbone == NONE or patches else [],
     )
     source = ImageLabels(
         normal=normal,
@@ -130,10 +165,21 @@ def fit_images(
         encoding=encoding,
     )
     source.check_folders()
-    found, y, remarks = read_labelled(images, source, size, channels, progress)
+    name = choose_backbone(backbone, parameters)
+    found, y, remarks = read_labelled(
+        images, source, size, channels, progress, keeps_proportions=name is not None
+    )
     check_share(y)
+    check_alike(found, y)
+    if backbone is None and name is not None and not worth_features(found.shape):
+        name = None
+    if name is None:
+        refuse_options(method, masks=masks, patches=patches)
     chosen = {
         **vars(source),
+        "masks": masks,
+        "backbone": backbone,
+        "patches": patches,
         "size": size,
         "channels": channels,
         "method": method,
@@ -153,18 +199,46 @@ def fit_images(
     train, held_out = hold_out(
         y, calibration, seed, things="images", better=200, error=ImageError
     )
-    detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)
-    detector.set_params(n_members=members, random_state=seed, verbose=verbose)
-    counts, more = fit_detector(
-        detector,
-        lambda places: take(found.pixels, places),
-        y,
-        train,
-        held_out,
-        things="images",
-        calibrates=calibration > 0,
-        checkpoint=checkpoint,
-    )
+    common = {"n_members": members, "random_state": seed, "verbose": verbose}
+    view: View | None = None
+    chosen_because = ""
+    if name is not None:
+        if masks is not None and patches is None:
+            patches = True
+        network = load_backbone(name, STRIDES)
+        network.to(resolve_device(str(parameters.get("device", "auto"))))
+        if patches is None:
+            patches, chosen_because = choose_patches(network, found, y, train, method)
+        if patches and method == Committee.method:
+            raise ImageError(
+                "The method committee is for whole images (patches=False, --whole)."
+            )
+    if name is None:
+        detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)
+        detector.set_params(**common)
+        counts, more = fit_detector(
+            detector,
+            lambda places: take(found.pixels, places),
+            y,
+            train,
+            held_out,
+            things="images",
+            calibrates=calibration > 0,
+            checkpoint=checkpoint,
+        )
+    elif patches:
+        marked = {} if masks is None else read_masks(masks, found, y == ANOMALY)
+        detector, view, counts, more = fit_patches(
+            network, found, y, train, held_out, marked, method, parameters, common, checkpoint
+        )
+    else:
+        if masks is not None:
+            raise ImageError("Masks are for patches. Leave out patches=False (--whole).")
+        detector, view, counts, more = fit_whole(
+            network, found, y, train, held_out, method, parameters, common, checkpoint
+        )
+    if not calibration:
+        more = []
     training = {
         "source": found.name,
         "n_images": len(found),
@@ -174,8 +248,10 @@ def fit_images(
         "warnings": [*remarks, *more],
         "made": made,
     }
+    if view is not None:
+        training["chosen"] = chosen_because or "as asked for"
     profile = ImageProfile.of(found, train[y[train] != ANOMALY])
-    return ImageModel(detector=detector, training=training, profile=profile)
+    return ImageModel(detector=detector, training=training, profile=profile, view=view)
 
 
 def are_images(data: Any, options: Names[str]) -> bool:
@@ -188,7 +264,7 @@ def are_images(data: Any, options: Names[str]) -> bool:
     options
         The names of those that were given.
     """
-    asked = bool({"normal", "anomaly", "labels", "size", "channels"} & set(options))
+    asked = bool(_ABOUT_IMAGES & set(options))
     if data is None:
         return asked
     if isinstance(data, np.ndarray):
@@ -211,6 +287,8 @@ def read_labelled(
     size: Size | None,
     channels: Channels | None,
     progress: Progress | None = None,
+    *,
+    keeps_proportions: bool = False,
 ) -> tuple[ImageSet, NDArray[np.int64], list[str]]:
     """Return the images, a label for each, and what is odd about the labels."""
     normal, anomaly, labels = folders.normal, folders.anomaly, folders.labels
@@ -234,7 +312,14 @@ def read_labelled(
             raise ImageError("Give arrays for both kinds of images, or folders for both.")
         found = images_in_memory(*arrays)
     else:
-        found = read_images(sources, size=size, channels=channels, progress=progress)
+        found = read_images(
+            sources,
+            size=size,
+            channels=channels,
+            largest=LARGEST_SEEN if keeps_proportions else LARGEST_SIDE,
+            keeps_proportions=keeps_proportions,
+            progress=progress,
+        )
         size = channels = None
     if size is not None or channels is not None:
         raise ImageError(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from aloof.io.sections import Count, Section, Text
 from aloof.models.manifest import Training
 
-__all__ = ["ImageManifest", "ImageTraining"]
+__all__ = ["ImageManifest", "ImageTraining", "ViewState"]
+
+_Side = Annotated[int, Field(ge=1, le=4096)]
 
 
 class ImageTraining(Training):
@@ -16,6 +20,19 @@ class ImageTraining(Training):
     source: Text
     n_images: Count
     n_skipped: Count
+    chosen: Text | None = None  # why patches or whole images were; older models have none
+
+
+class ViewState(Section):
+    """What a detector sees of images, and with which backbone."""
+
+    kind: Text
+    shape: Annotated[list[_Side], Field(min_length=3, max_length=3)]
+    name: Text
+    architecture: Text
+    sha256: Text
+    licence: Text
+    strides: Annotated[list[_Side], Field(min_length=1, max_length=8)]
 
 
 class ImageManifest(Section):
@@ -23,3 +40,4 @@ class ImageManifest(Section):
 
     training: ImageTraining
     profile: dict[str, Any] | None = None  # checks its own state; older models have none
+    view: ViewState | None = None  # None: the detector takes pixels

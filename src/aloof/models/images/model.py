@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from aloof.exceptions import DriftWarning, ImageError, ImageWarning, LabelError
 from aloof.io import write_file
@@ -21,6 +22,7 @@ from aloof.models.images.expectation import expected_images
 from aloof.models.images.folders import Collection, Skipped
 from aloof.models.images.labels import ImageLabels, LabelOptions
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
+from aloof.models.images.views import View, check_view, view_from
 from aloof.models.results import highest
 from aloof.phrases import count
 from aloof.suggestion import closest
@@ -78,20 +80,27 @@ class ImageExplanation:
     ----------
     heat
         What every pixel contributes to the score, ``(n, height, width)``; adds up to it.
+        With a backbone: how strange each place is. For patches, the score of an image is the
+        mean of the highest; for whole images, it is what the score loses without the place.
     expected
         The image as it would be if it were normal, ``(n, channels, height, width)``, in
-        [0, 1]; see `aloof.models.images.expectation`.
+        [0, 1]; see `aloof.models.images.expectation`. None: the model has a backbone, and
+        cannot draw.
     difference
         How far every pixel is from that, ``(n, height, width)``: the mean square over the
-        channels.
+        channels. With a backbone: the same as the heat.
     score
         The anomaly scores.
+    least
+        The difference that is drawn brightest is at least this, so that normal images stay
+        dark.
     """
 
     heat: NDArray[np.float64]
-    expected: NDArray[np.float64]
+    expected: NDArray[np.float64] | None
     difference: NDArray[np.float64]
     score: NDArray[np.float64]
+    least: float = 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -115,9 +124,13 @@ class ImageModel(Model):
         `aloof.models.made_by`.
     profile
         What other images are compared with; see `drift`. None: the model is older.
+    view
+        What the detector sees of images, with a backbone; see `aloof.models.images.views`.
+        None: their pixels.
     """
 
     profile: ImageProfile | None = None
+    view: View | None = None
 
     section, kind, things, error = "images", "images", "images", ImageError
 
@@ -130,6 +143,8 @@ class ImageModel(Model):
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of the images: channels, height, width."""
+        if self.view is not None:
+            return self.view.shape
         return cast(tuple[int, int, int], self.detector.shape_)
 
     @property
@@ -138,6 +153,14 @@ class ImageModel(Model):
         skipped = self.training["n_skipped"]
         rest = f", {count(skipped, 'file')} skipped" if skipped else ""
         return f", {self.size_in_words}{rest}"
+
+    @property
+    def understood(self) -> list[str]:
+        """What was chosen and why, in words."""
+        if self.view is None:
+            return []
+        name, why = self.view.backbone.facts.name, self.training.get("chosen", "")
+        return [f"images with {name}, as {self.view.words} ({why})"]
 
     def read(self, data: Any, *, progress: Progress | None = None) -> ImageSet:
         """Read images in the size and colours of the model.
@@ -152,7 +175,13 @@ class ImageModel(Model):
         channels, height, width = self.shape
         if isinstance(data, str | os.PathLike | Collection):
             depth: Channels = 1 if channels == 1 else 3
-            return read_images(data, size=(height, width), channels=depth, progress=progress)
+            return read_images(
+                data,
+                size=(height, width),
+                channels=depth,
+                keeps_proportions=self.view is not None,
+                progress=progress,
+            )
         shape = np.shape(data.pixels if isinstance(data, ImageSet) else data)
         if len(shape) != 4 or shape[1:] != self.shape:
             raise ImageError(
@@ -163,7 +192,21 @@ class ImageModel(Model):
 
     def anomaly_score(self, data: Any) -> NDArray[np.float64]:
         """Return how anomalous each image is; higher is worse."""
-        return self.detector.anomaly_score(self.read(data).pixels)
+        pixels = self.read(data).pixels
+        if self.view is not None:
+            return self.view.scores(self.detector, pixels)
+        return self.detector.anomaly_score(pixels)
+
+    def features(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Return what the detector takes of images, one row for each."""
+        return pixels if self.view is None else self.view.features(pixels)
+
+    def codes(self, pixels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return a vector for each image, near that of images alike."""
+        if self.view is not None:
+            return self.view.codes(self.detector, pixels)
+        codes: NDArray[np.float64] = self.detector.latent(pixels)[0]
+        return codes
 
     def score(self, data: Any) -> ImageScores:
         """Return what there is to say about each image.
@@ -256,6 +299,9 @@ class ImageModel(Model):
         Takes about ten times as long as the scores do.
         """
         pixels = self.read(data).pixels
+        if self.view is not None:
+            heat, scores, least = self.view.heat(self.detector, pixels)
+            return ImageExplanation(heat, None, heat, scores, least)
         found = self.detector.explain(pixels)
         expected, difference = expected_images(self.detector, pixels)
         return ImageExplanation(found.contributions.sum(1), expected, difference, found.score)
@@ -392,11 +438,17 @@ class ImageModel(Model):
 
     def reconstruct(self, data: Any) -> NDArray[np.float64]:
         """Return the mean of the members' reconstructions, with pixels in [0, 1]."""
+        if self.view is not None:
+            raise ImageError(
+                "A model with a backbone knows features of images, and cannot draw them. Fit "
+                "with backbone='none' (--backbone none) for reconstructions."
+            )
         return self.detector.reconstruct(self.read(data).pixels)
 
     def describe(self) -> dict[str, Any]:
         """Return what the model is and what it was made from, as JSON can hold it."""
-        return {**super().describe(), "shape": list(self.shape)}
+        seen = {} if self.view is None else {"view": self.view.state()}
+        return {**super().describe(), "shape": list(self.shape), **seen}
 
     @property
     def size_in_words(self) -> str:
@@ -415,6 +467,13 @@ class ImageModel(Model):
         ]
 
     def _own_facts(self) -> list[tuple[str, str]]:
+        if self.view is not None:
+            facts = self.view.backbone.facts
+            return [
+                ("Images", f"{self.size_in_words}; others are resized, with margins"),
+                ("Compared", f"{self.view.words}"),
+                ("Backbone", f"{facts.name}, SHA-256 {facts.sha256[:8]}..., {facts.licence}"),
+            ]
         filters = " - ".join(map(str, self.detector.filters or ()))
         words = f"filters {filters}, {self.detector.latent_dim} latent dimensions"
         return [
@@ -424,7 +483,11 @@ class ImageModel(Model):
 
     def _state(self) -> dict[str, Any]:
         profile = None if self.profile is None else self.profile.state()
-        return {"training": self.training, "profile": profile}
+        view = None if self.view is None else self.view.state()
+        return {"training": self.training, "profile": profile, "view": view}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {} if self.view is None else self.view.tensors()
 
     @classmethod
     def _schema(cls) -> type[Section]:
@@ -433,13 +496,21 @@ class ImageModel(Model):
         return ImageManifest
 
     @classmethod
-    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
-        if len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
+    def _read_state(
+        cls, state: dict[str, Any], detector: Detector, tensors: dict[str, Tensor]
+    ) -> dict[str, Any]:
+        seen, view = state.get("view"), None  # older models take pixels
+        if seen is not None:
+            view = view_from(seen, tensors)
+            check_view(view, detector)
+            tensors = {}
+        elif len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
             raise ValueError("the detector is for rows, not for images")
         profile = state.get("profile")  # older models have none
         return {
-            **super()._read_state(state, detector),
+            **super()._read_state(state, detector, tensors),
             "profile": None if profile is None else ImageProfile.from_state(profile),
+            "view": view,
         }
 
     def _labels(self, found: ImageSet, wanted: ImageLabels) -> NDArray[np.int64]:

@@ -92,9 +92,12 @@ def _strangest(
     panels = explained(pixels, model.explain(pixels))
     p = scores.p_value
     words = (
-        "For each image: the original, what it would look like if it were normal, and where "
-        "the two differ. Brightness means the same in all of them. A score also counts how "
-        "far the image as a whole is from normal ones, which no picture can show."
+        "For each image: the original, and what is strange about it. Brightness means the same "
+        "in all of them."
+        if model.view is not None
+        else "For each image: the original, what it would look like if it were normal, and "
+        "where the two differ. Brightness means the same in all of them. A score also "
+        "counts how far the image as a whole is from normal ones, which no picture can show."
     )
     return {
         "words": words,
@@ -105,13 +108,17 @@ def _strangest(
                 "score": number(scores.anomaly_score[place]),
                 "p": None if p is None else number(p[place], 2),
                 "flagged": bool(scores.is_anomaly[place]),
-                **dict(
-                    zip(("input", "expected", "heat"), map(data_uri, panels[rank]), strict=True)
-                ),
+                **_pictures([data_uri(panel) for panel in panels[rank]]),
             }
             for rank, place in enumerate(order)
         ],
     }
+
+
+def _pictures(panels: list[str]) -> dict[str, str | None]:
+    """Return the panels of an image by their names; what should be there may not be known."""
+    first, *middle, last = panels
+    return {"input": first, "expected": middle[0] if middle else None, "heat": last}
 
 
 def _folders(found: ImageSet, scores: ImageScores) -> list[tuple[str, ...]] | None:

@@ -63,14 +63,16 @@ def heat_colours(
 def explained(
     pixels: NDArray[np.generic], why: ImageExplanation
 ) -> list[list[NDArray[np.uint8]]]:
-    """Return three panels for each image: as it is, as it should be, where they differ."""
-    scale = heat_scale(why.difference)
-    return [
-        [shown(image), shown(expected), heat_colours(image, difference, scale)]
-        for image, expected, difference in zip(
-            pixels, why.expected, why.difference, strict=True
-        )
+    """Return panels for each image: as it is, as it should be if known, what is strange."""
+    scale = max(heat_scale(why.difference), why.least) if len(pixels) else 1.0
+    rows = [
+        [shown(image), heat_colours(image, difference, scale)]
+        for image, difference in zip(pixels, why.difference, strict=True)
     ]
+    if why.expected is not None:
+        for row, expected in zip(rows, why.expected, strict=True):
+            row.insert(1, shown(expected))
+    return rows
 
 
 def joined(rows: Sequence[Sequence[NDArray[np.uint8]]], enlarge: int) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -48,6 +48,8 @@ _BLOCK = 64  # images that a thread takes at once, and between two reports
 Size = int | tuple[int, int]
 _File = tuple[int, Reader, str]  # the number of its source, what opens it, its name
 
+
+_Read = Callable[[bytes, tuple[int, int], Channels], tuple[NDArray[np.uint8], Look]]
 
 Source = Collection | str | os.PathLike[str]
 
@@ -101,6 +103,9 @@ def read_images(
     *,
     size: Size | None = None,
     channels: Channels | None = None,
+    largest: int = LARGEST_SIDE,
+    keeps_proportions: bool = False,
+    fill: int | None = None,
     workers: int | None = None,
     memory_budget: int = _BUDGET,
     progress: Progress | None = None,
@@ -116,9 +121,16 @@ def read_images(
     size
         Height and width, or one number for both: images are resized to just that, whatever
         their proportions. None: the size that most of them have, made smaller where its
-        longer side is above 128.
+        longer side is above `largest`.
     channels
         1 for grey, 3 for red, green and blue. None: 1 if all are grey.
+    largest
+        See `size`.
+    keeps_proportions
+        Give images of other proportions margins, in place of stretching them. One number as
+        the size is then the longer side of what most of them are.
+    fill
+        What margins are filled with; None: the mean colour of the image's border.
     workers
         How many threads decode. None: one for each processor, at most 8.
     memory_budget
@@ -146,12 +158,17 @@ def read_images(
             for number, reader in enumerate(readers)
             for name in collections[number].names
         ]
+        if keeps_proportions and isinstance(size, int):
+            size, largest = None, size
         if size is None or channels is None:
-            size, channels = _most_common(list(pool.map(_look, files)), size, channels)
+            looks = list(pool.map(_look, files))
+            size, channels = _most_common(looks, size, channels, largest)
         shape = (channels, *((size, size) if isinstance(size, int) else size))
         pixels = _allocated((len(files), *shape), memory_budget)
         reasons: list[Look | str] = []
-        for block in pool.map(partial(_store, pixels, files), range(0, len(files), _BLOCK)):
+        read = partial(decode_whole, keeps_proportions=keeps_proportions, fill=fill)
+        store = partial(_store, pixels, files, read)
+        for block in pool.map(store, range(0, len(files), _BLOCK)):
             reasons += block
             if progress is not None:
                 progress(len(reasons), len(files))
@@ -246,7 +263,10 @@ def _look(file: _File) -> Look | None:
 
 
 def _most_common(
-    looks: Sequence[Look | None], size: Size | None, channels: Channels | None
+    looks: Sequence[Look | None],
+    size: Size | None,
+    channels: Channels | None,
+    largest: int,
 ) -> tuple[Size, Channels]:
     """Return the size that most images have, and whether any has colours."""
     known = [each for each in looks if each is not None]
@@ -254,7 +274,7 @@ def _most_common(
         sizes = Counter(each.size for each in known)
         # Of sizes that are equally common the largest, so that the order does not matter.
         height, width = max(sizes, key=lambda each: (sizes[each], each), default=(1, 1))
-        shrink = min(1.0, LARGEST_SIDE / max(height, width))
+        shrink = min(1.0, largest / max(height, width))
         size = max(1, round(height * shrink)), max(1, round(width * shrink))
     if channels is None:
         channels = 1 if all(each.grey for each in known) else 3
@@ -268,7 +288,9 @@ def _allocated(shape: tuple[int, ...], budget: int) -> NDArray[np.uint8]:
         return np.memmap(file, np.uint8, "w+", shape=shape)
 
 
-def _store(pixels: NDArray[np.uint8], files: Sequence[_File], start: int) -> list[Look | str]:
+def _store(
+    pixels: NDArray[np.uint8], files: Sequence[_File], read: _Read, start: int
+) -> list[Look | str]:
     """Put a block of images in their places; return what each is, or why that is impossible."""
     found: list[Look | str] = []
     _, depth, height, width = pixels.shape
@@ -277,7 +299,7 @@ def _store(pixels: NDArray[np.uint8], files: Sequence[_File], start: int) -> lis
             with reader(name) as file:
                 content = file.read()
             channels: Channels = 1 if depth == 1 else 3
-            pixels[place], seen = decode_whole(content, (height, width), channels)
+            pixels[place], seen = read(content, (height, width), channels)
             found.append(seen)
         except ImageError as error:
             found.append(str(error))

@@ -68,7 +68,11 @@ def find_changes(model: TableModel, data: object) -> list[Change]:
     encoded = model._accepting("fill").encode(rows, warn=lambda words: None)
     detector = model.detector
     return adjusted(
-        [*found, *code_changes(detector, encoded), *score_changes(detector, encoded)]
+        [
+            *found,
+            *code_changes(detector, encoded),
+            *score_changes(detector, detector.anomaly_score(encoded)),
+        ]
     )
 
 

@@ -41,6 +41,8 @@ from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from aloof.estimators import Detector
     from aloof.io.sections import Section
 
@@ -677,7 +679,9 @@ class TableModel(Model):
         return TableManifest
 
     @classmethod
-    def _read_state(cls, state: dict[str, Any], detector: Detector) -> dict[str, Any]:
+    def _read_state(
+        cls, state: dict[str, Any], detector: Detector, tensors: dict[str, Tensor]
+    ) -> dict[str, Any]:
         encoder = TableEncoder.from_state(state["encoder"])
         if (encoder.n_features,) != detector.shape_:
             raise ValueError("the columns do not match the detector's")

@@ -1,0 +1,156 @@
+"""Detectors that learn from features of a backbone: of whole images, or of patches."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aloof.estimators import DETECTORS, Detector, fit_many
+from aloof.exceptions import CalibrationWarning, ImageError
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
+from aloof.models import fit_detector
+from aloof.models.images.patches import (
+    PATCH_DEFAULTS,
+    learn_patches,
+    patch_epochs,
+)
+from aloof.models.images.reading import ImageSet, take
+from aloof.models.images.views import Shape, WholeView
+from aloof.vision import Backbone
+
+__all__ = ["WHOLE_DEFAULTS", "fit_patches", "fit_whole"]
+
+WHOLE_DEFAULTS: dict[str, Any] = {"hidden": (256, 64), "latent_dim": 32}
+_Fitted = tuple[Detector, Any, dict[str, int], list[str]]
+
+
+def fit_whole(
+    backbone: Backbone,
+    images: ImageSet,
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    method: str,
+    parameters: Mapping[str, Any],
+    common: Mapping[str, Any],
+    checkpoint: str | os.PathLike[str] | None,
+) -> _Fitted:
+    """Learn from features of whole images.
+
+    Labelled anomalies are few, so their mirror images are learned from as well.
+
+    Parameters
+    ----------
+    backbone
+        What makes features.
+    images, labels
+        All of them; 1 is an anomaly, 0 normal, -1 unlabelled.
+    train, held_out
+        The places to learn from, and those to calibrate with.
+    method, parameters, common
+        Of the detector: its name, what the user chose, and what all methods have.
+    checkpoint
+        File to keep the state of the fit in.
+
+    Returns
+    -------
+    The detector, the view, how many there were of what, and what to say of the calibration.
+    """
+    view = WholeView(backbone, _shape(images))
+    bad = np.flatnonzero(labels == ANOMALY)
+    rows = np.concatenate(
+        [view.features(images.pixels), view.features(take(images.pixels, bad)[..., ::-1])]
+    )
+    y = np.concatenate([labels, np.full(len(bad), ANOMALY)])
+    more = len(labels) + np.arange(len(bad))
+    detector = _detector(method, WHOLE_DEFAULTS, parameters, common)
+    counts, remarks = fit_detector(
+        detector,
+        lambda places: rows[places],
+        y,
+        np.concatenate([train, more]),
+        held_out,
+        things="images",
+        calibrates=True,
+        checkpoint=checkpoint,
+    )
+    return detector, view, {**counts, "n_anomalies": len(bad)}, remarks
+
+
+def fit_patches(
+    backbone: Backbone,
+    images: ImageSet,
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    masks: Mapping[int, NDArray[np.bool_]],
+    method: str,
+    parameters: Mapping[str, Any],
+    common: Mapping[str, Any],
+    checkpoint: str | os.PathLike[str] | None,
+) -> _Fitted:
+    """Learn from features of patches.
+
+    As `fit_whole`; masks go by the place of their image.
+    """
+    normal = train[labels[train] != ANOMALY]
+    bad = train[labels[train] == ANOMALY]
+    good = take(images.pixels, normal)
+    seed = int(common["random_state"])
+    places = {int(place): number for number, place in enumerate(bad)}
+    found = learn_patches(
+        backbone,
+        good,
+        take(images.pixels, bad),
+        {places[place]: mask for place, mask in masks.items() if place in places},
+        seed,
+    )
+    defaults = dict(PATCH_DEFAULTS)
+    batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
+    defaults["max_epochs"] = patch_epochs(int((found.labels == 0).sum()), batch_size)
+    detector = _detector(method, defaults, parameters, common)
+    kept = None if checkpoint is None else str(checkpoint)
+    y = with_gaps(np.where(found.labels == 1, ANOMALY, UNLABELLED))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        fit_many([detector], [(found.rows, y)], checkpoint=kept)
+    view = found.scaled(detector, good, seed)
+    scores = view.scores(detector, good)
+    detector._take_scores(scores, np.arange(len(scores)))
+    remarks: list[str] = []
+    if len(held_out):
+        scores = view.scores(detector, take(images.pixels, held_out))
+        detector._calibrate(scores, np.full(len(scores), UNLABELLED))
+        remarks += filter(None, [detector.threshold_.shortage(len(held_out))])
+    counts = {
+        "n_anomalies": int((labels == ANOMALY).sum()),
+        "n_labelled_normal": int((labels == NORMAL).sum()),
+        "n_unlabelled": int((labels == UNLABELLED).sum()),
+        "n_training": len(normal),
+        "n_calibration": len(held_out),
+    }
+    return detector, view, counts, remarks
+
+
+def _shape(images: ImageSet) -> Shape:
+    channels, height, width = images.shape
+    return channels, height, width
+
+
+def _detector(
+    method: str,
+    defaults: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> Detector:
+    kind = DETECTORS[method]
+    known = kind().get_params(deep=False)
+    if unknown := sorted(set(parameters) - set(known)):
+        raise ImageError(f"{kind.__name__} has no parameter {unknown[0]!r}.")
+    own = {name: value for name, value in defaults.items() if name in known}
+    return kind(**{**own, **parameters, **common})

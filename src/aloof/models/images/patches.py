@@ -1,0 +1,381 @@
+"""Defects of a few pixels: every patch of an image is compared with patches of normal ones.
+
+A patch is compared in two ways. A memory keeps patches that lie near all others, and the
+distance to the nearest counts. A detector of rows, DP-VAE unless somebody says otherwise,
+learns from the same patches, and where they are in the image. It also learns from labelled
+defects: of an image that is known to be bad only some patch is, so the farthest from the memory
+are its anomalies, or those under a mask. Both are brought to one scale and added. The memory
+knows no labels, so it sees kinds of defects that nobody has labelled just as well as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.models.images.manifest import ViewState
+from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
+from aloof.training import Stream, derive
+from aloof.vision import Backbone
+from aloof.vision.features import patch_features, patch_grid
+from aloof.vision.memory import coreset, distances
+
+if TYPE_CHECKING:
+    from aloof.estimators import Detector
+
+__all__ = ["PATCH_DEFAULTS", "PatchRows", "PatchView", "learn_patches", "patch_epochs"]
+
+PATCH_DEFAULTS: dict[str, Any] = {
+    "hidden": (128, 64),
+    "latent_dim": 16,
+    "batch_size": 256,
+    "anomaly_batch_size": 64,
+    "learning_rate": 2e-3,
+}
+_STEPS = 1500  # batches that a network learns from
+_MOST_PATCHES = 20_000  # of normal images, to learn from
+_MEMORY = 2_000  # of them that are kept
+_SIZE = 96  # of the vector of a patch
+_SCALED_BY = 100  # images whose patches say what is usual
+_TOP = 0.01  # share of the patches of an image that make up its score
+_WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
+_UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
+_PARTS = 2  # what is added: memory and detector
+
+
+@dataclass(frozen=True, eq=False)
+class PatchView:
+    """How patches are compared.
+
+    Attributes
+    ----------
+    backbone
+        What makes features.
+    shape
+        Of the images.
+    mean, turn
+        Features less their mean, times this, are the vector of a patch.
+    memory
+        Vectors of patches of normal images.
+    usual
+        Of the memory and of the detector: the score of a patch in the middle, and that of the
+        top patches of a normal image in the middle.
+    """
+
+    backbone: Backbone
+    shape: Shape
+    mean: Tensor
+    turn: Tensor
+    memory: Tensor
+    usual: Tensor
+
+    kind: ClassVar[str] = "patches"
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return patch_grid(self.backbone, self.shape[1:])
+
+    @property
+    def words(self) -> str:
+        """What is compared, in words."""
+        rows, columns = self.grid
+        return f"{columns} x {rows} patches of each image"
+
+    @property
+    def n_top(self) -> int:
+        """How many patches make up the score of an image."""
+        return n_top(self.grid)
+
+    def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
+        """Raise: an image has many rows."""
+        raise refuse_refit()
+
+    def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the highest scores of each image's patches."""
+        found = [top_mean(maps, self.n_top) for maps in self._maps(detector, pixels)]
+        return np.concatenate([np.empty(0), *found])
+
+    def maps(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the scores of patches, ``(n, rows, columns)``."""
+        return np.concatenate([np.empty((0, *self.grid)), *self._maps(detector, pixels)])
+
+    def heat(
+        self, detector: Detector, pixels: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the scores of patches at the resolution of the images."""
+        maps = self.maps(detector, pixels)
+        return resized(maps, self.shape[1:]), top_mean(maps, self.n_top), 2.0 * _PARTS
+
+    def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the code of the worst patch of each image."""
+        worst = []
+        for vectors in self.vectors(pixels):
+            rows = with_places(vectors)
+            maps = self._combined(detector, vectors).reshape(len(vectors), -1)
+            worst.append(rows.reshape(*maps.shape, -1)[np.arange(len(maps)), maps.argmax(1)])
+        codes: NDArray[np.float64] = detector.latent(np.concatenate(worst))[0]
+        return codes
+
+    def vectors(self, pixels: NDArray[Any]) -> Iterator[Tensor]:
+        """Yield the vectors of patches of some images at a time."""
+        for found in patch_features(self.backbone, pixels):
+            yield (torch.from_numpy(found).float() - self.mean) @ self.turn
+
+    def _maps(self, detector: Detector, pixels: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+        for vectors in self.vectors(pixels):
+            yield self._combined(detector, vectors)
+
+    def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
+        """Return the sum of what the memory and the detector say of patches."""
+        far = distances(vectors.flatten(0, -2), self.memory).double().numpy()
+        learned = detector.anomaly_score(with_places(vectors))
+        both = [
+            (part - float(middle)) / float(top - middle)
+            for part, (middle, top) in zip((far, learned), self.usual, strict=True)
+        ]
+        return np.asarray(sum(both)).reshape(vectors.shape[:-1])
+
+    def state(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {"kind": self.kind, "shape": list(self.shape), **self.backbone.state()}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what was learned, and the weights of the backbone."""
+        own = {name: getattr(self, name) for name in ("mean", "turn", "memory", "usual")}
+        return {**own, **weights_of(self.backbone)}
+
+    @classmethod
+    def restored(
+        cls, backbone: Backbone, shape: Shape, state: ViewState, tensors: Mapping[str, Tensor]
+    ) -> PatchView:
+        """Return the view that was kept; a ValueError says what is wrong with it."""
+        n = sum(backbone.channels)
+        size = tensors["turn"].shape[-1] if "turn" in tensors else 0
+        shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
+        for name in ("mean", "turn", "memory", "usual"):
+            value = tensors.get(name)
+            good = value is not None and value.is_floating_point() and value.ndim in (1, 2)
+            if not good or not bool(torch.isfinite(tensors[name]).all()):
+                raise ValueError(f"the tensor images.{name} is missing or not of numbers")
+            if name in shapes and tuple(tensors[name].shape) != shapes[name]:
+                raise ValueError(f"the tensor images.{name} is of another shape")
+        memory = tensors["memory"]
+        if memory.ndim != 2 or not len(memory) or memory.shape[1] != size or not size:
+            raise ValueError("the tensor images.memory is of another shape")
+        if not bool((tensors["usual"][:, 1] > tensors["usual"][:, 0]).all()):
+            raise ValueError("the tensor images.usual is not in order")
+        if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
+            raise ValueError(f"the tensor images.{extra[0]} is left over")
+        return cls(backbone, shape, tensors["mean"], tensors["turn"], memory, tensors["usual"])
+
+
+@dataclass(frozen=True, eq=False)
+class PatchRows:
+    """What a detector learns of patches.
+
+    Attributes
+    ----------
+    view
+        All but what is usual for the detector, which `usual_of` finds out.
+    rows, labels
+        Vectors of patches with their places, and 1 for those that are anomalies.
+    """
+
+    view: PatchView
+    rows: NDArray[np.float32]
+    labels: NDArray[np.int64]
+
+    def scaled(self, detector: Detector, normal: NDArray[Any], seed: int) -> PatchView:
+        """Return the view with what is usual for a fitted detector.
+
+        Parameters
+        ----------
+        detector
+            Fitted to the rows.
+        normal
+            Pixels of normal training images.
+        seed
+            Of the fit.
+        """
+        chosen = _some(len(normal), _SCALED_BY, seed)
+        scores = [
+            detector.anomaly_score(with_places(vectors)).reshape(len(vectors), -1)
+            for vectors in self.view.vectors(normal[chosen])
+        ]
+        usual = self.view.usual.clone()
+        usual[1] = _usual(np.concatenate(scores), self.view.n_top)
+        return PatchView(**{**vars(self.view), "usual": usual})
+
+
+def learn_patches(
+    backbone: Backbone,
+    normal: NDArray[Any],
+    anomalies: NDArray[Any],
+    masks: Mapping[int, NDArray[np.bool_]],
+    seed: int,
+) -> PatchRows:
+    """Remember patches of normal images, and find those of labelled images that are bad.
+
+    Parameters
+    ----------
+    backbone
+        What makes features.
+    normal, anomalies
+        Images ``(n, channels, height, width)``.
+    masks
+        Where the defects of some anomalies are, ``(height, width)``, by their place.
+    seed
+        Of the fit.
+    """
+    channels, height, width = normal.shape[1:]
+    shape = channels, height, width
+    grid = patch_grid(backbone, (height, width))
+    rng = np.random.default_rng(derive(seed, Stream.SPLIT, 1))
+    each = max(1, min(grid[0] * grid[1], _MOST_PATCHES // len(normal)))
+    some = _some(len(normal), _MOST_PATCHES, seed)
+    kept, places, owners = [], [], []
+    owner = 0
+    for found in patch_features(backbone, normal[some]):
+        flat = found.reshape(len(found), -1, found.shape[-1])
+        for image in flat:
+            drawn = np.sort(rng.choice(len(image), each, replace=False))
+            kept.append(image[drawn])
+            places.append(drawn)
+            owners.append(np.full(each, owner))
+            owner += 1
+    values = torch.from_numpy(np.concatenate(kept)).float()
+    mean, turn = _turn(values, backbone.channels)
+    vectors = (values - mean) @ turn
+    image_of = torch.from_numpy(np.concatenate(owners))
+    chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
+    memory = vectors[chosen]
+    usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    view = PatchView(backbone, shape, mean, turn, memory, usual)
+    # What is usual is measured without patches of the image itself in the memory.
+    looked_at = _some(len(some), _SCALED_BY, seed)
+    far, place = [], 0
+    for found_vectors in view.vectors(normal[some[looked_at]]):
+        n_patches = grid[0] * grid[1]
+        own = torch.from_numpy(looked_at[place : place + len(found_vectors)])
+        place += len(found_vectors)
+        own = own.repeat_interleave(n_patches)
+        several = len(some) > 1
+        distance = distances(
+            found_vectors.flatten(0, -2),
+            memory,
+            own=own if several else None,
+            owners=image_of[chosen] if several else None,
+        )
+        far.append(distance.reshape(-1, n_patches).double().numpy())
+    distances_of = np.concatenate(far)
+    finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
+    usual[0] = _usual(np.nan_to_num(finite, nan=float(np.nanmax(finite))), view.n_top)
+    rows = np.concatenate(
+        [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
+    )
+    bad = [
+        row
+        for place in range(len(anomalies))
+        for row in _bad_rows(view, anomalies[place], masks.get(place))
+    ]
+    labels = np.repeat([0, 1], [len(rows), sum(map(len, bad))])
+    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels)
+
+
+def n_top(grid: tuple[int, int]) -> int:
+    """Return how many patches make up the score of an image."""
+    return max(1, min(grid[0] * grid[1], max(3, round(_TOP * grid[0] * grid[1]))))
+
+
+def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the mean of the n highest scores of each map."""
+    flat = maps.reshape(len(maps), -1)
+    highest: NDArray[np.float64] = np.partition(flat, -n, axis=1)[:, -n:].mean(1)
+    return highest
+
+
+def with_places(vectors: Tensor) -> NDArray[np.float32]:
+    """Return vectors ``(n, rows, columns, size)`` as rows, with where they are at the end."""
+    n, rows, columns, size = vectors.shape
+    where = _where(np.arange(rows * columns), (rows, columns))
+    flat = vectors.reshape(n, -1, size).numpy()
+    placed = np.broadcast_to(where, (n, *where.shape))
+    return np.concatenate([flat, placed], 2, dtype=np.float32).reshape(-1, size + 2)
+
+
+def patch_epochs(n_rows: int, batch_size: int) -> int:
+    """Return the passes over so many patches."""
+    return max(3, min(100, round(_STEPS * batch_size / max(1, n_rows))))
+
+
+def _where(places: NDArray[np.int64], grid: tuple[int, int]) -> NDArray[np.float32]:
+    """Return rows and columns of patches, from -1 to 1."""
+    y, x = np.divmod(places, grid[1])
+    steps = np.maximum(1, np.array(grid, np.float32) - 1)
+    return np.stack([y, x], -1).astype(np.float32) / steps * 2 - 1
+
+
+def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(derive(seed, Stream.SPLIT, 3))
+    return np.sort(rng.permutation(n)[:most])
+
+
+def _turn(values: Tensor, channels: list[int]) -> tuple[Tensor, Tensor]:
+    """Return the mean of features, and what turns the rest into vectors of patches.
+
+    Every map counts the same, however many channels it has. The vector is what principal
+    components leave of it.
+    """
+    mean = values.mean(0)
+    scale = values.std(0).clamp_min(1e-6)
+    share = torch.cat([torch.full((n,), n**-0.5) for n in channels]) * len(channels) ** -0.5
+    weight = share / scale * len(scale) ** 0.5
+    ready = (values - mean) * weight
+    covariance = (ready.T @ ready / max(1, len(ready) - 1)).double()
+    _, directions = torch.linalg.eigh(covariance)
+    size = min(_SIZE, len(mean), max(1, len(values) - 1))
+    components = directions.flip(1)[:, :size].float()
+    signs = torch.where(components.sum(0) < 0, -1.0, 1.0)
+    return mean, (weight[:, None] * components * signs).contiguous()
+
+
+def _usual(scores: NDArray[np.float64], n: int) -> Tensor:
+    """Return the score of a patch in the middle, and the top of an image in the middle."""
+    middle = float(np.median(scores))
+    top = float(np.median(top_mean(scores, n)))
+    return torch.tensor([middle, max(top, middle + 1e-6 * max(1.0, abs(middle)))])
+
+
+def _bad_rows(
+    view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None
+) -> Iterator[NDArray[np.float32]]:
+    """Yield the rows of patches that make an image an anomaly, as it is and mirrored."""
+    for flips in ((), (1,), (0,), (0, 1)):
+        turned = np.flip(image, [axis + 1 for axis in flips])
+        (vectors,) = view.vectors(turned[None])
+        far = distances(vectors.flatten(0, -2), view.memory).double().numpy()
+        if mask is None:
+            level = float(view.usual[0, 1])
+            worst = np.argsort(-far, kind="stable")[:_WORST]
+            chosen = worst[far[worst] >= level]
+            chosen = chosen if len(chosen) else worst[:1]
+        else:
+            covered = _coverage(np.flip(mask, flips), view.grid).ravel()
+            chosen = np.flatnonzero(covered >= _UNDER * covered.max())
+        yield with_places(vectors)[chosen]
+
+
+def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:
+    """Return which part of each patch lies under a mask."""
+    values = torch.from_numpy(np.ascontiguousarray(mask)).double()[None, None]
+    found: NDArray[np.float64] = torch.nn.functional.adaptive_avg_pool2d(values, grid)[
+        0, 0
+    ].numpy()
+    return found

@@ -1,0 +1,93 @@
+"""Features of images: a vector for the whole, or one for every patch of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aloof.vision.backbones import Backbone
+
+__all__ = ["feature_maps", "patch_features", "patch_grid", "whole_features"]
+
+_PIXELS_AT_ONCE = 4 * 512 * 512
+_SMALLEST = 64  # pixels; smaller images are enlarged for the network
+
+
+def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a vector for each image: the means of all its feature maps.
+
+    Parameters
+    ----------
+    backbone
+        What makes the maps.
+    pixels
+        Images ``(n, channels, height, width)``: bytes, or numbers in [0, 1].
+    """
+    found = [
+        torch.cat([one.mean((2, 3)) for one in maps], 1)
+        for maps in feature_maps(backbone, pixels)
+    ]
+    return torch.cat(found).cpu().numpy()
+
+
+def patch_grid(backbone: Backbone, size: tuple[int, int]) -> tuple[int, int]:
+    """Return how many rows and columns of patches an image of this height and width has."""
+    stride = backbone.strides[0]
+    height, width = _enlarged(size)
+    return -(-height // stride), -(-width // stride)
+
+
+def patch_features(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[NDArray[np.float16]]:
+    """Yield feature maps ``(k, rows, columns, size)`` of some images at a time, in order.
+
+    Every map is averaged over neighbourhoods of three by three, and brought to the grid of
+    the finest one.
+
+    Parameters
+    ----------
+    backbone
+        What makes the maps.
+    pixels
+        Images ``(n, channels, height, width)``: bytes, or numbers in [0, 1].
+    """
+    for maps in feature_maps(backbone, pixels):
+        grid = maps[0].shape[2:]
+        smooth = [F.avg_pool2d(F.pad(one, (1, 1, 1, 1), "replicate"), 3, 1) for one in maps]
+        joined = torch.cat(
+            [
+                smooth[0],
+                *(
+                    F.interpolate(one, grid, mode="bilinear", align_corners=False)
+                    for one in smooth[1:]
+                ),
+            ],
+            1,
+        )
+        limit = torch.finfo(torch.float16).max
+        halves = joined.clamp(-limit, limit).permute(0, 2, 3, 1).half()
+        yield halves.cpu().numpy()
+
+
+def _enlarged(size: tuple[int, int]) -> tuple[int, int]:
+    """Return the size that images are given to the network in."""
+    grow = max(1.0, _SMALLEST / min(size))
+    return round(size[0] * grow), round(size[1] * grow)
+
+
+def feature_maps(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[list[Tensor]]:
+    """Yield the feature maps of some images at a time, one tensor for each stride."""
+    size = pixels.shape[2:]
+    wanted = _enlarged((size[0], size[1]))
+    at_once = max(1, min(32, _PIXELS_AT_ONCE // (wanted[0] * wanted[1])))
+    for start in range(0, len(pixels), at_once):
+        block = torch.from_numpy(np.ascontiguousarray(pixels[start : start + at_once]))
+        images = block.float() / 255 if block.dtype == torch.uint8 else block.float()
+        if wanted != tuple(size):
+            images = F.interpolate(images, wanted, mode="bicubic", align_corners=False)
+        yield backbone(images.expand(-1, 3, -1, -1))

@@ -1,0 +1,76 @@
+"""Patches of normal images that are remembered: others are compared with the nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["coreset", "distances"]
+
+_BLOCK = 4096
+_PROJECTED = 48  # dimensions that distances are measured in while patches are chosen
+
+
+def coreset(rows: Tensor, n: int, seed: int) -> NDArray[np.int64]:
+    """Return rows that lie near all others: each next one is the farthest from those chosen.
+
+    Distances are measured in a random projection, which keeps them nearly as they are.
+
+    Parameters
+    ----------
+    rows
+        ``(n_rows, size)``.
+    n
+        How many to choose at most.
+    seed
+        The same seed, the same rows.
+    """
+    if len(rows) <= n:
+        return np.arange(len(rows))
+    random = torch.Generator().manual_seed(seed)
+    size = rows.shape[1]
+    if size > _PROJECTED:
+        turn = torch.randn(size, _PROJECTED, generator=random) / _PROJECTED**0.5
+        rows = rows.float() @ turn.to(rows.device)
+    squares = rows.square().sum(1)
+    place = int(torch.randint(len(rows), (), generator=random))
+    nearest = torch.full_like(squares, torch.inf)
+    chosen = np.empty(n, np.int64)
+    for k in range(n):
+        chosen[k] = place
+        far = squares - 2 * (rows @ rows[place]) + squares[place]
+        nearest = torch.minimum(nearest, far)
+        place = int(nearest.argmax())
+    return chosen
+
+
+def distances(
+    rows: Tensor,
+    bank: Tensor,
+    *,
+    own: Tensor | None = None,
+    owners: Tensor | None = None,
+) -> Tensor:
+    """Return the mean square over the features of the distance to the nearest in a bank.
+
+    Parameters
+    ----------
+    rows
+        ``(n, size)``.
+    bank
+        ``(n_bank, size)``.
+    own, owners
+        The image each row is from, and each of the bank: rows are not compared with patches
+        of their own image.
+    """
+    bank_squares = bank.square().sum(1)
+    found = []
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        far = torch.addmm(bank_squares, block, bank.T, alpha=-2)
+        if own is not None and owners is not None:
+            far[own[start : start + _BLOCK, None] == owners] = torch.inf
+        found.append(far.amin(1) + block.square().sum(1))
+    return torch.cat(found).clamp_min_(0) / rows.shape[1]

@@ -28,6 +28,7 @@ __all__ = [
     "average_precision",
     "check_both",
     "hits_at_k",
+    "region_overlap",
     "roc_auc",
     "scorer",
 ]
@@ -240,3 +241,46 @@ def _convention(estimator: Any) -> Labels:
         return _convention(estimator.steps[-1][1])
     found: Labels = getattr(estimator, "labels", "aloof")
     return found
+
+
+def region_overlap(
+    masks: NDArray[np.bool_], maps: NDArray[np.float64], *, limit: float = 0.3
+) -> float:
+    """Return how much of each defect is found, on average over few false alarms (PRO).
+
+    The share of each connected defect above a threshold, averaged over defects, as a function
+    of the share of other pixels above it, up to `limit`: the area under that curve, from 0 to
+    1. A small defect counts as much as a large one.
+
+    Parameters
+    ----------
+    masks
+        ``(n, height, width)``: true where something is bad; somewhere something must be.
+    maps
+        Anomaly scores of pixels, of the same shape.
+    limit
+        The largest share of false alarms.
+
+    Examples
+    --------
+    >>> masks = np.zeros((1, 4, 4), bool)
+    >>> masks[0, 1, 1] = True
+    >>> round(region_overlap(masks, masks.astype(float)), 6)
+    1.0
+    """
+    from scipy.ndimage import label
+
+    if masks.shape != maps.shape or not masks.any() or masks.all():
+        raise ValueError("Masks must have the shape of the maps, and mark some pixels.")
+    normal = np.sort(maps[~masks])
+    regions = []
+    for mask, scores in zip(masks, maps, strict=True):
+        parts, n = label(mask, np.ones((3, 3)))
+        regions += [np.sort(scores[parts == k]) for k in range(1, n + 1)]
+    alarms = np.linspace(0, limit, 301)
+    # The threshold at which just so many other pixels are above it.
+    places = np.clip(len(normal) - 1 - np.floor(alarms * len(normal)), 0, None).astype(int)
+    levels = normal[places]
+    found = [1 - np.searchsorted(one, levels, side="right") / len(one) for one in regions]
+    curve = np.mean(found, axis=0)
+    return float(((curve[1:] + curve[:-1]) / 2).mean())

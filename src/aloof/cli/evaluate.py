@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import typer
 
@@ -29,6 +30,14 @@ def evaluate(
     model: Model,
     data: Data,
     missing_columns: MissingColumns = "refuse",
+    masks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Images only: masks of the anomalies, to see whether defects are found where "
+            "they are.",
+        ),
+    ] = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -39,11 +48,20 @@ def evaluate(
     Example: **aloof evaluate model new.parquet --label fraud**
 
     Images: **aloof evaluate model new-images/ --normal good --anomaly bad**, or **--labels
-    labels.csv**.
+    labels.csv**. With **--masks masks/**, heat maps are compared with masks as well.
     """
     fitted = open_model(model, device=device)
     found = called(context, fitted, fitted.evaluate, data)
     typer.echo(json.dumps(found.as_dict()) if as_json else _words(found, fitted.things))
+
+
+def _of_pixels(found: Evaluation) -> list[str]:
+    if found.pixel_auroc is None or found.pro is None:
+        return []
+    return [
+        f"AUROC of pixels    {found.pixel_auroc:.1%}",
+        f"overlap (PRO)      {found.pro:.1%}",
+    ]
 
 
 def _words(found: Evaluation, things: str) -> str:
@@ -55,6 +73,7 @@ def _words(found: Evaluation, things: str) -> str:
             f"normal{without}",
             f"AUROC              {found.auroc:.1%}",
             f"average precision  {found.average_precision:.1%}",
+            *_of_pixels(found),
             f"Flagging {found.threshold}:",
             f"precision          {precision}",
             f"recall             {found.recall:.1%}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -52,10 +51,11 @@ def explain(
     ] = None,
     missing_columns: MissingColumns = "refuse",
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="PNG",
-            help="Images only: write a picture that shows what is strange about them.",
+            help="Images only: write a picture that shows what is strange about them, or, into "
+            "a folder (heatmaps/), one for each.",
         ),
     ] = None,
     device: Device = "auto",
@@ -71,7 +71,8 @@ def explain(
     One row, flagged or not: **aloof explain model new.csv --id 4711**
 
     Images: **aloof explain model new-images/ --top 5 --out strange.png**, or one of them:
-    **aloof explain model new-images/ --id bad/017.png --out strange.png**
+    **aloof explain model new-images/ --id bad/017.png --out strange.png**. A heat map for each:
+    **--out heatmaps/**
     """
     fitted = open_model(model, device=device)
     asked: dict[str, Any] = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}

@@ -34,6 +34,9 @@ class Evaluation:
         Share of the anomalies that were flagged.
     true_positives, false_positives, true_negatives, false_negatives
         Anomalies flagged, normal rows flagged, normal rows passed, anomalies passed.
+    pixel_auroc, pro
+        With masks of images: area under the ROC curve of pixels, and the share of each defect
+        that is found (`aloof.metrics.region_overlap`). None: there were no masks.
     """
 
     n_rows: int
@@ -49,6 +52,8 @@ class Evaluation:
     false_positives: int
     true_negatives: int
     false_negatives: int
+    pixel_auroc: float | None = None
+    pro: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""

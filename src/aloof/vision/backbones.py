@@ -178,7 +178,8 @@ class Backbone:
         self, facts: BackboneFacts, weights: Mapping[str, Tensor], strides: tuple[int, ...]
     ) -> None:
         self.facts, self.strides = facts, tuple(strides)
-        network = ARCHITECTURES[facts.architecture]()
+        with torch.device("meta"):  # draws no random weights
+            network = ARCHITECTURES[facts.architecture]()
         known = cast(MapMaker, network).channels
         if not strides or list(strides) != sorted(set(strides)) or set(strides) - set(known):
             raise BackboneError(
@@ -200,7 +201,7 @@ class Backbone:
         self.weights = {name: weights[name].to(needed[name].dtype) for name in needed}
         if not all(bool(torch.isfinite(value).all()) for value in self.weights.values()):
             raise BackboneError(f"The weights of {facts.name} are not finite numbers.")
-        network.load_state_dict(self.weights)
+        network.load_state_dict(self.weights, assign=True)
         self.channels = [known[stride] for stride in strides]
         self._network = _fused(network.eval())
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

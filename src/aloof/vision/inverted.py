@@ -190,7 +190,7 @@ class _Block(nn.Module):
 
 
 def _colours(values: tuple[float, float, float]) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32).reshape(3, 1, 1)
+    return torch.tensor(values, dtype=torch.float32, device="cpu").reshape(3, 1, 1)
 
 
 def _padded(x: Tensor, kernel: int, stride: int) -> Tensor:

@@ -119,4 +119,4 @@ def _convolution(
 
 
 def _colours(*values: float) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32).reshape(3, 1, 1)
+    return torch.tensor(values, dtype=torch.float32, device="cpu").reshape(3, 1, 1)

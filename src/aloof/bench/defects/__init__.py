@@ -1,1 +1,1 @@
-"""Defects on surfaces and parts: drawn or photographed, with masks, some kinds never labelled."""
+"""Defects on surfaces and parts, drawn and photographed, with masks; some kinds unlabelled."""

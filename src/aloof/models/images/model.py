@@ -15,12 +15,15 @@ from torch import Tensor
 
 from aloof.exceptions import DriftWarning, ImageError, ImageWarning, LabelError
 from aloof.io import write_file
+from aloof.labels import ANOMALY, NORMAL
+from aloof.metrics import region_overlap, roc_auc
 from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
 from aloof.models.images.decoding import Channels
 from aloof.models.images.drift import ImageProfile, brightness, find_image_drift
 from aloof.models.images.expectation import expected_images
 from aloof.models.images.folders import Collection, Skipped
 from aloof.models.images.labels import ImageLabels, LabelOptions
+from aloof.models.images.masks import read_masks
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
 from aloof.models.images.views import View, check_view, view_from
 from aloof.models.results import highest
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from aloof.io.sections import Section
 
 __all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
+
+_AT_ONCE = 16  # images whose heat maps are made together
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,11 +333,18 @@ class ImageModel(Model):
             and by number, counted from 1 in the order of the scores.
         out
             PNG file for a picture of what is strange about them: of each the image, as it
-            would be if it were normal, and where they differ.
+            would be if it were normal (without a backbone), and what is strange. Or a folder,
+            which ends in a slash or is there: a picture for each, named as the image.
         """
-        if out is not None and Path(out).suffix.lower() != ".png":
+        to_folder = out is not None and (
+            os.fspath(out).endswith(("/", os.sep)) or Path(out).is_dir()
+        )
+        if out is not None and not to_folder and Path(out).suffix.lower() != ".png":
             name = Path(out).with_suffix(".png").name
-            raise ImageError(f"The picture must be a PNG file. Call it {name}.")
+            raise ImageError(
+                f"The picture must be a PNG file. Call it {name}; or, for a folder with a "
+                f"picture of each, {Path(out).name}/."
+            )
         found = self.read(data)
         asked = np.union1d(_places_of(ids, found), self._numbered(rows, len(found)))
         asked = asked.astype(np.intp)
@@ -341,10 +353,12 @@ class ImageModel(Model):
         order = asked if len(asked) else highest(scores.anomaly_score, top, ImageError)
         remark = "To see where they are strange: aloof report MODEL DATA --out report.html"
         if out is not None:
-            self._draw(found.pixels[order], Path(out))
+            names = [found.names[place] for place in order] if to_folder else None
+            self._draw(found.pixels[order], Path(out), names)
+            expected = "" if self.view else "what it would look like if it were normal, "
             remark = (
-                f"From left to right in {os.fspath(out)}: the image, what it would look like "
-                "if it were normal, and where the two differ."
+                f"From left to right in {os.fspath(out)}: the image, {expected}and "
+                f"{'what is strange about it' if self.view else 'where the two differ'}."
             )
         verdicts = self.verdicts(scores.anomaly_score[order], scores.is_anomaly[order])
         told: list[dict[str, Any]] = [
@@ -355,13 +369,26 @@ class ImageModel(Model):
         names = [f"{n:>4}  {row['file']}" for n, row in zip(numbers, told, strict=True)]
         return MostAnomalous(len(found), names, told, remark, scores.skipped)
 
-    def _draw(self, pixels: NDArray[Any], out: Path) -> None:
+    def _draw(self, pixels: NDArray[Any], out: Path, names: list[str] | None) -> None:
+        """Draw all images into a file, or, with names, each into a file of its own."""
         from aloof.models.images.panels import explained, joined, png
 
-        rows = explained(pixels, self.explain(pixels))
-        write_file(out, png(joined(rows, max(1, 192 // max(self.shape[1:])))), ImageError)
+        rows, grow = explained(pixels, self.explain(pixels)), max(1, 192 // max(self.shape[1:]))
+        if names is None:
+            write_file(out, png(joined(rows, grow)), ImageError)
+            return
+        for name, row in zip(names, rows, strict=True):
+            path = out / f"{name.replace('/', '-')}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, png(joined([row], grow)), ImageError)
 
-    def evaluate(self, data: Any, **labels: Unpack[LabelOptions]) -> Evaluation:
+    def evaluate(
+        self,
+        data: Any,
+        *,
+        masks: str | os.PathLike[str] | None = None,
+        **labels: Unpack[LabelOptions],
+    ) -> Evaluation:
         """Return how well scores and decisions agree with labels.
 
         Parameters
@@ -369,6 +396,9 @@ class ImageModel(Model):
         data
             A folder, a zip archive, a file, an `ImageSet` or an array. Images without a label
             have no say.
+        masks
+            A folder of masks of the anomalies, to compare heat maps with; see `read_masks`.
+            Anomalies without a mask then have no say about pixels.
         **labels
             Where labels come from; see `ImageLabels`.
         """
@@ -379,7 +409,22 @@ class ImageModel(Model):
                 "bad), or a table (--labels FILE)."
             )
         found = self.read(data)
-        return self._evaluation(self._labels(found, wanted), self.anomaly_score(found))
+        given = self._labels(found, wanted)
+        known = {} if masks is None else read_masks(masks, found, given == ANOMALY)
+        done = self._evaluation(given, self.anomaly_score(found))
+        if masks is None:
+            return done
+        places = np.sort([*known, *np.flatnonzero(given == NORMAL)]).astype(np.int64)
+        blank = np.zeros(self.shape[1:], bool)
+        marked = np.stack([known.get(int(place), blank) for place in places])
+        heat = np.concatenate(
+            [
+                self.explain(found.pixels[places[i : i + _AT_ONCE]]).difference
+                for i in range(0, len(places), _AT_ONCE)
+            ]
+        )
+        pixels = roc_auc(marked.ravel().astype(np.int64), heat.ravel())
+        return replace(done, pixel_auroc=pixels, pro=region_overlap(marked, heat))
 
     def calibrate(self, data: Any, **labels: Unpack[LabelOptions]) -> ImageModel:
         """Learn which scores normal images have from images that were not trained on.

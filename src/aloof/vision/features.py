@@ -33,7 +33,8 @@ def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float
         torch.cat([one.mean((2, 3)) for one in maps], 1)
         for maps in feature_maps(backbone, pixels)
     ]
-    return torch.cat(found).cpu().numpy()
+    empty = torch.empty(0, sum(backbone.channels))
+    return torch.cat([empty, *(one.cpu() for one in found)]).numpy()
 
 
 def patch_grid(backbone: Backbone, size: tuple[int, int]) -> tuple[int, int]:

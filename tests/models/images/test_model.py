@@ -167,7 +167,7 @@ def test_two_images_are_enough_to_begin_with(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"method": "svm"}, "must be one of vae, mml"),
-        ({"method": "committee"}, "must be one of vae, mml, dp, mml-dp; got 'committee'"),
+        ({"method": "committee"}, "method='committee' needs features of a backbone"),
         ({"n_members": 3}, "here it is called members"),
         ({"nonsense": 3}, "has no parameter 'nonsense'"),
         ({"calibration": 1.0}, "less than 1"),

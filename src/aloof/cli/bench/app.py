@@ -15,7 +15,7 @@ class _Experiments(Gathered):
         for name in (
             *("status", "next", "page"),
             *("odds", "figure1", "images", "planning", "text"),
-            *("tables", "review"),
+            *("tables", "review", "vision"),
         )
     }
 

@@ -51,9 +51,13 @@ def find_image_changes(model: ImageModel, data: Any) -> list[Change]:
     pixels = found.pixels[drawn]
     light = [] if model.profile is None else _light(model.profile, found, drawn)
     scores = model.anomaly_score(pixels)
-    codes = [] if isinstance(model.view, PatchView) else model.features(pixels)
     detector = model.detector
-    return adjusted([*light, *code_changes(detector, codes), *score_changes(detector, scores)])
+    of_codes = (
+        []  # codes are those of patches
+        if isinstance(model.view, PatchView)
+        else code_changes(detector, model.features(pixels))
+    )
+    return adjusted([*light, *of_codes, *score_changes(detector, scores)])
 
 
 def _light(profile: ImageProfile, found: ImageSet, drawn: Any) -> list[Change]:

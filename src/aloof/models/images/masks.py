@@ -49,10 +49,10 @@ def read_masks(
     if found.skipped:
         raise ImageError(f"A mask cannot be used: {found.skipped[0]}.")
     by_name: dict[str, list[int]] = {}
-    for place in np.flatnonzero(wanted):
-        name = PurePosixPath(images.names[place]).with_suffix("")
-        for depth in range(len(name.parts)):
-            by_name.setdefault("/".join(name.parts[depth:]), []).append(int(place))
+    for row in np.flatnonzero(wanted):
+        parts = PurePosixPath(images.names[row]).with_suffix("").parts
+        for depth in range(len(parts)):
+            by_name.setdefault("/".join(parts[depth:]), []).append(int(row))
     masks: dict[int, NDArray[np.bool_]] = {}
     for number, name in enumerate(found.names):
         place = _image_of(name, by_name)

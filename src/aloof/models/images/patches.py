@@ -318,8 +318,8 @@ def patch_epochs(n_rows: int, batch_size: int) -> int:
 def _where(places: NDArray[np.int64], grid: tuple[int, int]) -> NDArray[np.float32]:
     """Return rows and columns of patches, from -1 to 1."""
     y, x = np.divmod(places, grid[1])
-    steps = np.maximum(1, np.array(grid, np.float32) - 1)
-    return np.stack([y, x], -1).astype(np.float32) / steps * 2 - 1
+    steps = np.maximum(1, np.array(grid) - 1)
+    return np.asarray(np.stack([y, x], -1) / steps * 2 - 1, np.float32)
 
 
 def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
@@ -358,7 +358,7 @@ def _bad_rows(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the rows of patches that make an image an anomaly, as it is and mirrored."""
     for flips in ((), (1,), (0,), (0, 1)):
-        turned = np.flip(image, [axis + 1 for axis in flips])
+        turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
         far = distances(vectors.flatten(0, -2), view.memory).double().numpy()
         if mask is None:

@@ -159,7 +159,7 @@ def read_images(
             for name in collections[number].names
         ]
         if keeps_proportions and isinstance(size, int):
-            size, largest = None, size
+            largest, size = size, None
         if size is None or channels is None:
             looks = list(pool.map(_look, files))
             size, channels = _most_common(looks, size, channels, largest)

@@ -51,7 +51,8 @@ def _lit(image: _Image, rng: np.random.Generator) -> _Image:
     side = len(image)
     slope = rng.normal(0, 0.04, 2)
     y, x = np.mgrid[-0.5 : 0.5 : side * 1j, -0.5 : 0.5 : side * 1j]
-    return image * (rng.normal(1, 0.04) + slope[0] * x + slope[1] * y)[..., None]
+    light = rng.normal(1, 0.04) + slope[0] * x + slope[1] * y
+    return np.asarray(image * light[..., None])
 
 
 def _noise(rng: np.random.Generator, side: int, *sigma: float) -> NDArray[np.float64]:
@@ -62,7 +63,7 @@ def _noise(rng: np.random.Generator, side: int, *sigma: float) -> NDArray[np.flo
 
 def _coloured(values: NDArray[np.float64], dark: _Colour, light: _Colour) -> _Image:
     a, b = np.array(dark), np.array(light)
-    return a + np.clip(values, 0, 1)[..., None] * (b - a)
+    return np.asarray(a + np.clip(values, 0, 1)[..., None] * (b - a))
 
 
 _Colour = tuple[float, float, float]
@@ -115,8 +116,8 @@ def _board(rng: np.random.Generator, side: int) -> _Image:
         xs = slice(max(0, round(x * unit + dx)), max(0, round((x + w) * unit + dx)))
         image[ys, xs] = np.array(colour) * rng.normal(1, 0.03)
 
-    for y in range(4, 62, 5):
-        box(y, 2, 0.6, 60, (0.16, 0.45, 0.28))
+    for line in range(4, 62, 5):
+        box(line, 2, 0.6, 60, (0.16, 0.45, 0.28))
     box(20, 20, 22, 24, (0.1, 0.1, 0.11))
     for k in range(9):
         box(17.4, 21 + 2.5 * k, 2.2, 1.2, (0.8, 0.8, 0.76))

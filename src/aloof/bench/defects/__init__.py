@@ -1,1 +1,0 @@
-"""Defects on surfaces and parts, drawn and photographed, with masks; some kinds unlabelled."""

@@ -1,0 +1,145 @@
+"""The study of images people have: how well defects and strange photographs are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aloof.bench.identity import Identity
+from aloof.bench.records import Record
+from aloof.bench.revisions import revision
+from aloof.bench.statistics import NOTE, moments
+from aloof.bench.study import Group, Study, Where, Work
+from aloof.bench.tables import Grid, Line
+from aloof.bench.vision.problems import make_problem
+from aloof.bench.vision.specification import VisionSpecification
+from aloof.bench.vision.systems import UNLABELLED_ONLY, run_systems
+
+__all__ = ["VisionCase", "VisionStudy", "make_vision"]
+
+_MEASURES = {
+    "auroc": "AUROC (%) of images",
+    "auroc_unseen": "AUROC (%) of images, kinds that nobody labelled",
+    "auroc_small_unseen": "AUROC (%) of images, small defects of kinds that nobody labelled",
+    "pixel_auroc": "AUROC (%) of pixels",
+    "pro": "Overlap with defects (PRO, %)",
+}
+
+
+@dataclass(frozen=True)
+class VisionCase:
+    """What one record is about."""
+
+    problem: str
+    system: str
+    labels: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class VisionStudy(Study[VisionCase]):
+    """Every system on every problem."""
+
+    case_type = VisionCase
+
+    spec: VisionSpecification
+    cases: tuple[VisionCase, ...]
+
+    def identity(self, case: VisionCase) -> Identity:
+        """Return the numbers that the result depends on."""
+        names = ("normal", "test", "side", "backbone")
+        if case.system not in UNLABELLED_ONLY:
+            names += ("members", "max_epochs")  # type: ignore[assignment]
+        return Identity({name: getattr(self.spec, name) for name in names}, {}, revision("dp"))
+
+    def groups(self, cases: Sequence[VisionCase], where: Where) -> Iterable[Group[VisionCase]]:
+        """Return the systems on the same images."""
+        together: dict[tuple[str, int], list[VisionCase]] = {}
+        for case in cases:
+            together.setdefault((case.problem, case.seed), []).append(case)
+        for (name, seed), own in together.items():
+            prepare = partial(self._prepare, name, seed, tuple(own), str(where.device))
+            here = where.device.type != "cpu"
+            yield Group(f"{name}, seed {seed}", tuple(own), prepare, here)
+
+    def _prepare(self, name: str, seed: int, own: Sequence[VisionCase], device: str) -> Work:
+        spec = self.spec
+        problem = make_problem(
+            name,
+            seed,
+            normal=spec.normal,
+            labelled=max(spec.labels),
+            test=spec.test,
+            side=spec.side,
+            root=None if spec.root is None else Path(spec.root),
+        )
+        options = {
+            "backbone": spec.backbone,
+            "members": spec.members,
+            "max_epochs": spec.max_epochs,
+            "device": device,
+            "seed": seed,
+        }
+        wanted = [(case.system, case.labels) for case in own]
+        return partial(run_systems, problem, wanted, options)
+
+    def grids(self, records: Sequence[Record]) -> list[Grid]:
+        """Return a table for each measure, and one of times."""
+        done = [record for record in records if record.get("status") == "ok"]
+        grids = [
+            self._grid(title, done, lambda r, name=name: 100 * r[name], name)  # type: ignore[misc]
+            for name, title in _MEASURES.items()
+            if any(name in record for record in done)
+        ]
+        seconds = self._grid("Seconds to fit", done, lambda r: r["fit_seconds"], "fit_seconds")
+        speed = self._grid(
+            "Images scored in a second",
+            done,
+            lambda r: r["images_per_second"],
+            "images_per_second",
+        )
+        return [*grids, seconds, speed]
+
+    def _grid(
+        self, title: str, records: Sequence[Record], value: Callable[[Any], float], name: str
+    ) -> Grid:
+        rows = []
+        for system, labels in dict.fromkeys((c.system, c.labels) for c in self.cases):
+            own = [r for r in records if (r["system"], r["labels"]) == (system, labels)]
+            cells, means = [f"{system}, {labels} labels"], []
+            for problem in self.spec.problems:
+                values = [value(r) for r in own if r["problem"] == problem and name in r]
+                cells.append(moments(values).text)
+                means += [float(np.mean(values))] if values else []
+            whole = len(means) == len(self.spec.problems)
+            cells.append(f"{np.mean(means):.1f}" if whole else "")
+            rows.append(tuple(cells))
+        return Grid(title, ("system", *self.spec.problems, "mean"), tuple(rows), notes=(NOTE,))
+
+    def lines(self, records: Sequence[Record]) -> Iterable[Line]:
+        """Return a line for each record."""
+        measures = (*_MEASURES, "auroc_seen", "average_precision", "fit_seconds")
+        for record in records:
+            if record.get("status") == "ok":
+                yield {
+                    **{name: record[name] for name in ("problem", "system", "labels", "seed")},
+                    **{name: f"{record[name]:.6f}" for name in measures if name in record},
+                }
+
+
+def make_vision(spec: VisionSpecification) -> VisionStudy:
+    """List the cases; images are made when they are needed."""
+    cases = tuple(
+        VisionCase(problem, system, labels, seed)
+        for seed in range(spec.seeds)
+        for problem in spec.problems
+        for system in spec.systems
+        for labels in ((0,) if system in UNLABELLED_ONLY else spec.labels)
+        if not (system == "whole-mml" and labels == 0)
+    )
+    return VisionStudy(spec, cases)

@@ -80,7 +80,8 @@ def make_problem(
     normal, labelled
         How many to learn from, at most; the latter are anomalies.
     test
-        How many normal ones to score, and how many anomalies of each kind and size, or class.
+        How many normal ones to score, and how many anomalies of each class; of each kind and
+        size of defects a tenth.
     side
         In pixels; photographs by class keep their own size.
     root
@@ -142,10 +143,7 @@ def _class(name: str, number: str, seed: int, normal: int, labelled: int, test: 
 
     good = found.train[drawn(found.train_labels, own, normal)]
     bad = found.train[drawn(found.train_labels, other, labelled)]
-    places = [
-        drawn(found.test_labels, k, test if k == own else max(1, test // (n_classes - 1)))
-        for k in range(n_classes)
-    ]
+    places = [drawn(found.test_labels, k, test) for k in range(n_classes)]
     kinds = ["" if k == own else found.classes[k] for k in range(n_classes) for _ in places[k]]
     seen = (found.classes[other],)
     tests = found.test[np.concatenate(places)]

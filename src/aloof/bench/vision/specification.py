@@ -37,8 +37,8 @@ class VisionSpecification(Specification):
     seeds
         Of images, defects and networks, from 0 on.
     normal, test
-        Normal images to learn from, and to score; a tenth as many anomalies of each kind and
-        size are scored, and of each class a share.
+        Normal images to learn from, and to score. As many anomalies of each class are scored,
+        and a tenth as many of each kind and size of defects.
     side
         In pixels.
     backbone

@@ -26,6 +26,7 @@ from aloof.vision.inverted import EFFICIENTNET_LITE, MOBILENET_V2, Inverted
 from aloof.vision.residual import RESNETS, ResNet
 
 __all__ = [
+    "ARCHITECTURES",
     "NONE",
     "PACKAGED",
     "Backbone",

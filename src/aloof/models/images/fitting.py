@@ -53,7 +53,7 @@ from aloof.phrases import count
 from aloof.training import resolve_device
 from aloof.vision import NONE, load_backbone
 
-__all__ = ["are_images", "fit_images"]
+__all__ = ["are_images", "fit_images", "read_labelled"]
 
 _REFUSED = {"standardize": "pixels stay in [0, 1]"}
 _ABOUT_IMAGES = frozenset(

@@ -29,7 +29,16 @@ from aloof.vision.memory import coreset, distances
 if TYPE_CHECKING:
     from aloof.estimators import Detector
 
-__all__ = ["PATCH_DEFAULTS", "PatchRows", "PatchView", "learn_patches", "patch_epochs"]
+__all__ = [
+    "PATCH_DEFAULTS",
+    "PatchRows",
+    "PatchView",
+    "learn_patches",
+    "n_top",
+    "patch_epochs",
+    "top_mean",
+    "with_places",
+]
 
 PATCH_DEFAULTS: dict[str, Any] = {
     "hidden": (128, 64),

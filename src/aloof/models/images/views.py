@@ -24,7 +24,16 @@ from aloof.vision.features import feature_maps, whole_features
 if TYPE_CHECKING:
     from aloof.estimators import Detector
 
-__all__ = ["Shape", "View", "WholeView", "check_view", "resized", "view_from"]
+__all__ = [
+    "Shape",
+    "View",
+    "WholeView",
+    "check_view",
+    "refuse_refit",
+    "resized",
+    "view_from",
+    "weights_of",
+]
 
 Shape = tuple[int, int, int]
 

@@ -13,12 +13,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 import uvicorn
+from servers import postgresql
 
 import aloof as package
 from aloof.feedback.store import AnswerStore
 from aloof.review.access import Access
 from aloof.review.server import make_app
 from aloof.review.session import Review
+
+__all__ = ["postgresql"]
 
 SCRIPT = (
     "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
@@ -82,10 +85,12 @@ def open_page(made: Path, tmp_path: Path) -> Callable[..., Any]:
     shutil.copytree(made / "model", tmp_path / "model")
 
     @contextmanager
-    def opened(access: Access | None = None, **options: Any) -> Iterator[Running]:
+    def opened(
+        access: Access | None = None, url: str | None = None, **options: Any
+    ) -> Iterator[Running]:
         gate = Access() if access is None else access
         data = str(made / "new.csv")
-        with AnswerStore.of(tmp_path / "model") as store:
+        with AnswerStore.of(tmp_path / "model", url) as store:
             review = Review(tmp_path / "model", data, store, size=60, device="cpu")
             with running(make_app(review, gate, **options)) as port:
                 yield Running(f"http://127.0.0.1:{port}", gate, review, store, tmp_path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,6 +80,10 @@ def running(app: Any) -> Iterator[int]:
         thread.join()
 
 
+def _of_its_own(url: str) -> AnswerStore:
+    return AnswerStore(url, model=uuid.uuid4().hex)  # tests share the database
+
+
 @pytest.fixture
 def open_page(made: Path, tmp_path: Path) -> Callable[..., Any]:
     """Give what serves the page for a model of one's own, with other access if asked for."""
@@ -90,7 +95,8 @@ def open_page(made: Path, tmp_path: Path) -> Callable[..., Any]:
     ) -> Iterator[Running]:
         gate = Access() if access is None else access
         data = str(made / "new.csv")
-        with AnswerStore.of(tmp_path / "model", url) as store:
+        own = AnswerStore.of(tmp_path / "model") if url is None else _of_its_own(url)
+        with own as store:
             review = Review(tmp_path / "model", data, store, size=60, device="cpu")
             with running(make_app(review, gate, **options)) as port:
                 yield Running(f"http://127.0.0.1:{port}", gate, review, store, tmp_path)

@@ -14,6 +14,7 @@
   let current = 0;
   let last = "";
   let waiting = 0;
+  let asked = 0; /* loads that somebody waits for */
 
   const el = (tag, attributes = {}, ...children) => {
     const found = document.createElement(tag);
@@ -64,6 +65,10 @@
   };
   const query = () => new URLSearchParams({ way: at("way").value, show: at("show").value, search: at("search").value, by: name() });
   const load = async (force = false) => {
+    if (force) asked += 1;
+    try { await fetched(force); } finally { if (force) asked -= 1; }
+  };
+  const fetched = async (force) => {
     const mine = ++waiting;
     let found;
     try {
@@ -266,5 +271,5 @@
   if (remembered && !at("by").readOnly) at("by").value = remembered;
   at("by").addEventListener("change", () => { localStorage.setItem("aloof-by", name()); load(true); });
   load(true);
-  setInterval(() => { if (!busy()) load(); }, 1500);
+  setInterval(() => { if (!busy() && !asked) load(); }, 1500);
 })();

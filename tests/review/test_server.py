@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
+import sqlalchemy as sa
 
 import aloof as package
 from aloof.exceptions import AnswerError, DriftWarning
@@ -378,3 +379,52 @@ def test_the_command_prints_the_address_and_no_token_elsewhere(
         rest, errors = server.communicate(timeout=30)
     assert token not in rest + errors
     assert "Traceback" not in errors
+
+
+def test_answers_sent_again_while_the_database_is_away_are_kept_once(
+    open_page: Callable[..., Any], postgresql: Any
+) -> None:
+    with open_page(url=postgresql.url) as page:
+        page.store._patience = 0.5
+        guest = Browser(page).enter()
+        rows = guest.state()["rows"]
+        body = {"rows": [[rows[0]["source"], rows[0]["row"]]], "label": 1, "request": "once"}
+        postgresql.stop()
+        try:
+            status, found = guest.post("/api/answer", body)
+            assert status == 409
+            assert "cannot be used" in found["error"]  # the page sends it again
+            assert "not acknowledged" in found["error"]
+        finally:
+            postgresql.start()
+        page.store._patience = 30.0
+        assert guest.post("/api/answer", body)[0] == 200
+        assert guest.post("/api/answer", body)[0] == 200
+        assert [event.row for event in page.store.events()] == [rows[0]["row"]]
+
+
+def test_a_full_disk_is_said_and_answers_go_on_when_there_is_room(
+    open_page: Callable[..., Any],
+) -> None:
+    with open_page() as page:
+        guest, store = Browser(page).enter(), page.store
+        row = guest.state()["rows"][0]
+        body = {"rows": [[row["source"], row["row"]]], "label": 1, "note": "x" * 9000}
+        pages = 0
+
+        def limit(connection: Any, *_: Any) -> None:
+            connection.execute(f"PRAGMA max_page_count={pages}")
+
+        with store._engine.connect() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
+        store._engine.dispose()
+        sa.event.listen(store._engine, "connect", limit)
+        status, found = guest.post("/api/answer", {**body, "request": "again"})
+        assert status == 409
+        assert "full" in found["error"]
+        assert "Make room" in found["error"]
+        assert guest.state()["progress"]["answered"] == 0
+        pages += 1000
+        store._engine.dispose()
+        assert guest.post("/api/answer", {**body, "request": "again"})[0] == 200
+        assert len(store.events()) == 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from aloof.exceptions import AnswerError
 from aloof.feedback.answer import UNSURE, Key, Standing
 from aloof.feedback.comparison import (
+    ENOUGH_ANSWERS,
     FEWEST_HELD_OUT,
     Alerts,
     Comparison,
@@ -35,8 +36,7 @@ Refittable = TableModel | ImageModel
 
 # How often a row that was answered "normal" is seen, against once for others.
 CONFIRMED_WEIGHT = 10
-# So many answers it takes to hold some out, and this share of them is.
-_ENOUGH_ANSWERS, _HELD_OUT = 20, 0.2
+_HELD_OUT = 0.2  # of the answers, where there are enough
 _MAX_ROWS = 1_000_000
 
 
@@ -169,7 +169,7 @@ def refit(
         for key in sure
         if held_out_by_name(key) and (key in rows.places or key in elsewhere)
     }
-    if len(sure) < _ENOUGH_ANSWERS or sum(sure[key] for key in held) < FEWEST_HELD_OUT:
+    if len(sure) < ENOUGH_ANSWERS or sum(sure[key] for key in held) < FEWEST_HELD_OUT:
         held = set()
     known = rows.joined(sure)
     new = copy.deepcopy(model.detector)

@@ -102,6 +102,7 @@ class Review:
         self._refit = RefitState()
         self._thread: threading.Thread | None = None
         self._before: dict[Key, int] = {}  # ranks by the version before
+        self._asked: set[Key] = set()  # rows that any version put on the page
         self._guide: Guide | None = None
         self._guided: tuple[dict[Key, int], NDArray[np.float64]] | None = None
         self._load()
@@ -118,6 +119,7 @@ class Review:
         with self._lock:
             self._model, self._pool, self._changes = model, pool, changes
             self._places = {item.key: place for place, item in enumerate(pool.items)}
+            self._asked.update(self._places)
             self._guide, self._guided = guide, None
 
     @property
@@ -215,7 +217,7 @@ class Review:
             if wanted and not _holds(item, wanted):
                 continue
             listed.append(int(place))
-        own = [found for found in known if found is not None]
+        own = [each for key, each in standing.items() if key in self._asked]
         return {
             "things": pool.things,
             "n_rows": pool.n_rows,

@@ -14,6 +14,7 @@
   let current = 0;
   let last = "";
   let waiting = 0;
+  let asked = 0; /* loads that somebody waits for */
 
   const el = (tag, attributes = {}, ...children) => {
     const found = document.createElement(tag);
@@ -34,6 +35,7 @@
     const request = fresh();
     const content = JSON.stringify({ by: name(), request, ...body });
     for (let pause = 250; ; pause = Math.min(2 * pause, 4000)) {
+      const slow = setTimeout(() => trouble("It takes long; the server is still trying to keep it. Do not close the page."), 2000);
       let problem = "The server cannot be reached; trying again. Nothing is lost, do not close the page.";
       try {
         const answer = await fetch(path, {
@@ -47,14 +49,26 @@
         problem = found.error + " Trying again.";
       } catch (error) {
         if (error instanceof TypeError && !/fetch|network/i.test(error.message)) { trouble(error.message); throw error; }
+      } finally {
+        clearTimeout(slow);
       }
       trouble(problem);
       await new Promise((done) => setTimeout(done, pause));
     }
   };
 
+  /* Nothing is drawn anew under the hands of somebody who types or chooses. */
+  const busy = () => document.querySelector(".suppress, .asked") || (document.activeElement && document.activeElement.classList.contains("note"));
+  const settle = () => {
+    document.querySelectorAll(".suppress, .asked").forEach((box) => box.remove());
+    if (busy()) document.activeElement.blur();
+  };
   const query = () => new URLSearchParams({ way: at("way").value, show: at("show").value, search: at("search").value, by: name() });
   const load = async (force = false) => {
+    if (force) asked += 1;
+    try { await fetched(force); } finally { if (force) asked -= 1; }
+  };
+  const fetched = async (force) => {
     const mine = ++waiting;
     let found;
     try {
@@ -63,7 +77,7 @@
       found = await answer.json();
       if (!answer.ok) { trouble(found.error); return; }
     } catch { trouble("The server cannot be reached; trying again."); return; }
-    if (mine !== waiting) return;
+    if (mine !== waiting || busy()) return;
     if (!at("trouble").hidden && /cannot be|trying/i.test(at("trouble").textContent)) trouble("");
     const text = JSON.stringify(found);
     if (text === last && !force) return;
@@ -82,7 +96,9 @@
     if (!row && !rows) return;
     const note = document.querySelector("li.current input.note");
     const given = rows || [[row.source, row.row]];
-    await send("/api/answer", { rows: given, label, note: note ? note.value : "" });
+    const words = note ? note.value : "";
+    settle();
+    await send("/api/answer", { rows: given, label, note: words });
     say(given.length > 1 ? `${given.length} rows kept as ${WORDS[label]}.` : `${given[0][1]} kept as ${WORDS[label]}.`);
     await load(true);
     focus();
@@ -152,7 +168,7 @@
     const note = el("input", { maxlength: "10000", placeholder: "Why", "aria-label": "Why it is harmless" });
     const box = el("div", { class: "actions suppress", role: "group", "aria-label": "Hide rows" },
       el("span", {}, `Hide rows where ${column} is ${value}, until`), until, note,
-      el("button", { type: "button", on: { click: async () => { await send("/api/rule", { column, value, until: until.value, note: note.value }); say("Hidden."); await load(true); } } }, "Hide"),
+      el("button", { type: "button", on: { click: async () => { const rule = { column, value, until: until.value, note: note.value }; settle(); await send("/api/rule", rule); say("Hidden."); await load(true); } } }, "Hide"),
       el("button", { type: "button", on: { click: () => box.remove() } }, "Cancel"));
     item.append(box);
     until.focus();
@@ -248,13 +264,12 @@
   };
   at("calibrate").addEventListener("click", calibrate);
   at("rollback").addEventListener("click", () => send("/api/rollback", {}).then((found) => { say(`Back at version ${found.version}.`); return load(true); }).catch(() => {}));
-  for (const id of ["way", "show"]) at(id).addEventListener("change", () => load(true));
+  for (const id of ["way", "show"]) at(id).addEventListener("change", () => { settle(); load(true); });
   let timer = 0;
   at("search").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => load(true), 150); });
   const remembered = localStorage.getItem("aloof-by");
   if (remembered && !at("by").readOnly) at("by").value = remembered;
   at("by").addEventListener("change", () => { localStorage.setItem("aloof-by", name()); load(true); });
   load(true);
-  const poll = () => { const busy = document.querySelector(".suppress, .asked") || (document.activeElement && document.activeElement.classList.contains("note")); if (!busy) load(); };
-  setInterval(poll, 1500);
+  setInterval(() => { if (!busy() && !asked) load(); }, 1500);
 })();

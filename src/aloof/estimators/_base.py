@@ -709,6 +709,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self._scorer.score(self._reader(X), len(X))
 
+    def _smooth_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return anomaly scores without what jumps, to see what small changes to a row do."""
+        return self.anomaly_score(X)
+
     @property
     def _learns(self) -> Method:
         """The method of its networks."""

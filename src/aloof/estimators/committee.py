@@ -177,6 +177,11 @@ class Committee(DualPriorVAE):
         scores = self._evidence_of(self._see(X))
         return -scores.astype(np.float32).astype(np.float64)
 
+    def _smooth_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the evidence of the views alone: trees change their minds in jumps."""
+        check_is_fitted(self)
+        return self._mean_evidence(self._see(self._validate(X, reset=False)).scores)
+
     def _views(self) -> Iterator[tuple[str, Detector]]:
         """Yield the views that are detectors; the first is this one's own networks."""
         yield _OWN, self

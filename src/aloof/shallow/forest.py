@@ -1,8 +1,10 @@
 """Trees that tell labelled anomalies from small samples of everything else.
 
 Every tree learns from all labelled anomalies it may see and from a few of the other rows, drawn
-anew for each: anomalies that hide among those are then in few trees, and outvoted [1]_. Splits
-are at random, as in extremely randomised trees. A forest is its arrays: nothing of it is code.
+anew for each: anomalies that hide among those are then in few trees, and outvoted [1]_. Rows
+that somebody confirmed to be normal, though they look like anomalies, are in as many trees as
+there is room for. Splits are at random, as in extremely randomised trees. A forest is its
+arrays: nothing of it is code.
 
 References
 ----------
@@ -61,6 +63,7 @@ class Forest:
         *,
         n_trees: int,
         seed: int,
+        confirmed: NDArray[np.bool_] | None = None,
     ) -> Forest:
         """Grow trees.
 
@@ -74,21 +77,28 @@ class Forest:
             How many.
         seed
             Of everything random.
+        confirmed
+            Which rows are surely normal: up to half of those that a tree sees beside the
+            anomalies are drawn from them.
         """
         rng = np.random.default_rng(seed)
         rows = np.asarray(X, np.float32)  # as trees compare them
         anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+        sure = others[:0] if confirmed is None else others[confirmed[others]]
+        rest = np.setdiff1d(others, sure)
         n_others = min(len(others), max(_FEWEST, _OTHERS * len(anomalies)))
+        n_sure = min(len(sure), max(n_others // 2, n_others - len(rest)))
         labels = np.repeat([1, 0], [len(anomalies), n_others])
         parts = []
         for _ in range(n_trees):
-            drawn = rng.choice(others, n_others, replace=False)
+            drawn = rng.choice(rest, n_others - n_sure, replace=False)
+            known = rng.choice(sure, n_sure, replace=False)
             tree = ExtraTreeClassifier(
                 max_features="sqrt",
                 class_weight="balanced",
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            tree.fit(rows[np.concatenate([anomalies, drawn])], labels)
+            tree.fit(rows[np.concatenate([anomalies, drawn, known])], labels)
             parts.append(tree.tree_)
         return cls._joined(parts)
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from aloof.calibration import Threshold
 from aloof.estimators._arrays import as_array, check_order
 from aloof.estimators._decisions import Decisions
+from aloof.estimators._distilling import distilled
 from aloof.estimators._documentation import inherit_sections
 from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD
@@ -50,7 +51,6 @@ from aloof.scoring import (
     RowReader,
     Scorer,
     decoded,
-    distil,
     explain,
     reconstruct,
 )
@@ -349,7 +349,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
         return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
 
-    def distil(self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1) -> Self:
+    def distil(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1
+    ) -> Detector:
         """Return a detector of fewer members with nearly the same scores, for speed.
 
         Its members are some of this detector's, trained further to give the mean of all
@@ -370,40 +372,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         The new detector.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        if type(self)._score_samples is not Detector._score_samples:
-            raise ValueError(
-                f"A {type(self).__name__} scores rows by more than its networks and cannot be "
-                "distilled. Fit a DualPriorVAE, and distil that."
-            )
-        if X.ndim != 2:
-            raise ValueError("Only detectors of rows of numbers can be distilled.")
-        if not 1 <= n_members <= len(self.member_seeds_):
-            raise ValueError(
-                f"n_members must be between 1 and the {len(self.member_seeds_)} members there "
-                f"are; got {n_members}."
-            )
-        labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
-        found = distil(
-            self._scorer,
-            self._ensemble,
-            self._aggregate_prior,
-            self._direction_penalty,
-            self.scaling_.transform(X).astype(np.float32),
-            self.member_seeds_,
-            n_members,
-        )
-        other = type(self)(**{**self._fitted_parameters, "n_members": n_members})
-        for name in ("n_features_in_", "feature_names_in_", "shape_", "scaling_", "device_"):
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
-        other._scoring_dtype = self._scoring_dtype
-        other.member_seeds_ = [self.member_seeds_[k] for k in found.members]
-        other._take_members(found.result)
-        other._aggregate_prior, other._direction_penalty = found.prior, found.penalty
-        other._scorer = other._make_scorer()
-        other._take_scores(-other._score_samples(X), normal_rows(labels))
-        return other
+        return distilled(self, type(self), X, y, n_members)
 
     def plot_history(self) -> Figure:
         """Return a picture of `history_`: a panel for each curve, a line for each member.

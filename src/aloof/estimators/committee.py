@@ -595,10 +595,10 @@ def _restored_forest(tensors: SavedTensors, name: str, n_features: int) -> Fores
     found["value"] = tensors.take(f"{name}.value", torch.float64, n)
     roots = tensors.take(f"{name}.roots", torch.int64, None)
     depth = int(tensors.take(f"{name}.depth", torch.int64))
-    nodes = torch.cat([found["left"], found["right"], roots])
-    if int(nodes.min()) < 0 or int(nodes.max()) >= n:
-        raise ValueError(f"the tensors of {name} name nodes that are not there")
-    if int(feature.min()) < 0 or int(feature.max()) >= n_features or not 0 <= depth <= n:
-        raise ValueError(f"the tensors of {name} name features that are not there")
     arrays = {part: value.numpy() for part, value in found.items()}
-    return Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
+    forest = Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
+    try:
+        forest.check(n_features)
+    except ValueError as wrong:
+        raise ValueError(f"the tensors of {name} {wrong}") from None
+    return forest

@@ -85,3 +85,29 @@ def test_a_fast_model_ranks_alike_and_says_what_it_lost(
     assert np.array_equal(again.anomaly_score(new), fast.anomaly_score(new))
     with pytest.raises(TableError, match="again without --fast"):
         refit(again, {}, payments(60, 5, 0))
+
+
+def odd_tables() -> dict[str, dict[str, object]]:
+    rng = np.random.default_rng(0)
+    a, b, bad = rng.normal(size=120), rng.normal(size=120), np.arange(120) < 6
+    a[:6] += 4
+    twice = {"a": np.r_[a[6:12], a[6:]], "b": np.r_[b[6:12], b[6:]], "bad": bad}
+    return {
+        "two columns": {"a": a, "b": b, "bad": bad},
+        "constant columns only": {"a": np.ones(120), "b": ["x"] * 120, "bad": bad},
+        "one labelled anomaly": {"a": a, "b": b, "bad": np.arange(120) < 1},
+        "labelled anomalies that equal normal rows": twice,
+        "more columns than rows": {f"c{j}": a * j + b for j in range(150)} | {"bad": bad},
+    }
+
+
+@pytest.mark.parametrize("name", odd_tables())
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_odd_tables_are_learned_and_scored(name: str) -> None:
+    table = odd_tables()[name]
+    model = fit(table, label="bad", method="committee", **{**QUICK, "max_epochs": 4})
+    scores = model.anomaly_score(table)
+    assert np.isfinite(scores).all()
+    assert scores.min() >= 0
+    found = model.explain(table)
+    np.testing.assert_allclose(found.contributions.sum(1), scores, rtol=1e-6, atol=1e-9)

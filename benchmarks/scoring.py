@@ -3,10 +3,10 @@
     python benchmarks/scoring.py [--rows 1000000] [--threads 1,2] [--out FILE]
 
 A detector of five members, in float32 and, as before, in float64; without the aggregate prior;
-its explanations; what it is distilled to; the same of a committee; and forests of 100 trees. All take the same float32
-array in one process, in turns; the best of several rounds counts. Memory is the peak of the
-resident set above what it was with the input loaded, read while rows are scored. What is slow
-gets fewer rows.
+its explanations; what it is distilled to; the same of a committee; and forests of 100 trees.
+All take the same float32 array in one process, in turns; the best of several rounds counts.
+Memory is the peak of the resident set above what it was with the input loaded, read while rows
+are scored. What is slow gets fewer rows.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import AnswerError
+from aloof.exceptions import AnswerError, TableError
 from aloof.feedback.answer import UNSURE, Key, Standing
 from aloof.feedback.comparison import (
     ENOUGH_ANSWERS,

@@ -119,8 +119,8 @@ def fit_patches(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         fit_many([detector], [(found.rows, y)], checkpoint=kept)
-    view = found.scaled(detector, good, seed)
-    scores = view.scores(detector, good)
+    view = found.scaled(detector, seed)
+    scores = found.training_scores(view, detector)
     detector._take_scores(scores, np.arange(len(scores)))
     remarks: list[str] = []
     if len(held_out):

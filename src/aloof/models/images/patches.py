@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,8 @@ _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
 _WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
+_BUDGET = 2**30  # bytes that features of training images may take
+_AT_ONCE = 16  # images
 _PARTS = 2  # what is added: memory and detector
 
 
@@ -135,7 +138,15 @@ class PatchView:
     def vectors(self, pixels: NDArray[Any]) -> Iterator[Tensor]:
         """Yield the vectors of patches of some images at a time."""
         for found in patch_features(self.backbone, pixels):
-            yield (torch.from_numpy(found).float() - self.mean) @ self.turn
+            yield self.turned(found)
+
+    def turned(self, features: NDArray[np.float16]) -> Tensor:
+        """Return the vectors of patches that have these features."""
+        return (torch.from_numpy(features).float() - self.mean) @ self.turn
+
+    def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
+        """Return the scores of images whose patches have these features."""
+        return top_mean(self._combined(detector, self.turned(features)), self.n_top)
 
     def _maps(self, detector: Detector, pixels: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
         for vectors in self.vectors(pixels):
@@ -192,35 +203,77 @@ class PatchRows:
     Attributes
     ----------
     view
-        All but what is usual for the detector, which `usual_of` finds out.
+        All but what is usual for the detector, which `scaled` finds out.
     rows, labels
         Vectors of patches with their places, and 1 for those that are anomalies.
+    features
+        Of the patches of all normal images.
     """
 
     view: PatchView
     rows: NDArray[np.float32]
     labels: NDArray[np.int64]
+    features: _Features
 
-    def scaled(self, detector: Detector, normal: NDArray[Any], seed: int) -> PatchView:
+    def scaled(self, detector: Detector, seed: int) -> PatchView:
         """Return the view with what is usual for a fitted detector.
 
         Parameters
         ----------
         detector
             Fitted to the rows.
-        normal
-            Pixels of normal training images.
         seed
             Of the fit.
         """
-        chosen = _some(len(normal), _SCALED_BY, seed)
+        chosen = _some(len(self.features), _SCALED_BY, seed)
         scores = [
-            detector.anomaly_score(with_places(vectors)).reshape(len(vectors), -1)
-            for vectors in self.view.vectors(normal[chosen])
+            detector.anomaly_score(with_places(self.view.turned(found))).reshape(len(found), -1)
+            for found in self.features.of(chosen)
         ]
         usual = self.view.usual.clone()
         usual[1] = _usual(np.concatenate(scores), self.view.n_top)
         return PatchView(**{**vars(self.view), "usual": usual})
+
+    def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
+        """Return the scores of all normal images."""
+        everything = np.arange(len(self.features))
+        return np.concatenate(
+            [view.score_of(detector, found) for found in self.features.of(everything)]
+        )
+
+
+class _Features:
+    """Features of the patches of images: made once and kept, unless there are too many.
+
+    Parameters
+    ----------
+    backbone
+        What makes them.
+    pixels
+        The images.
+    """
+
+    def __init__(self, backbone: Backbone, pixels: NDArray[Any]) -> None:
+        self._backbone, self._pixels = backbone, pixels
+        rows, columns = patch_grid(backbone, (pixels.shape[2], pixels.shape[3]))
+        shape = len(pixels), rows, columns, sum(backbone.channels)
+        self._kept: NDArray[np.float16] | None = None
+        if 2 * prod(shape) <= _BUDGET:
+            self._kept, start = np.empty(shape, np.float16), 0
+            for found in patch_features(backbone, pixels):
+                self._kept[start : start + len(found)] = found
+                start += len(found)
+
+    def __len__(self) -> int:
+        return len(self._pixels)
+
+    def of(self, places: NDArray[np.int64]) -> Iterator[NDArray[np.float16]]:
+        """Yield the features of images at these places, some at a time."""
+        if self._kept is None:
+            yield from patch_features(self._backbone, self._pixels[places])
+            return
+        for start in range(0, len(places), _AT_ONCE):
+            yield self._kept[places[start : start + _AT_ONCE]]
 
 
 def learn_patches(
@@ -251,7 +304,8 @@ def learn_patches(
     some = _some(len(normal), _MOST_PATCHES, seed)
     kept, places, owners = [], [], []
     owner = 0
-    for found in patch_features(backbone, normal[some]):
+    features = _Features(backbone, normal)
+    for found in features.of(some):
         flat = found.reshape(len(found), -1, found.shape[-1])
         for image in flat:
             drawn = np.sort(rng.choice(len(image), each, replace=False))
@@ -270,7 +324,8 @@ def learn_patches(
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
     far, place = [], 0
-    for found_vectors in view.vectors(normal[some[looked_at]]):
+    for found_features in features.of(some[looked_at]):
+        found_vectors = view.turned(found_features)
         n_patches = grid[0] * grid[1]
         own = torch.from_numpy(looked_at[place : place + len(found_vectors)])
         place += len(found_vectors)
@@ -295,7 +350,7 @@ def learn_patches(
         for row in _bad_rows(view, anomalies[place], masks.get(place))
     ]
     labels = np.repeat([0, 1], [len(rows), sum(map(len, bad))])
-    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels)
+    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels, features)
 
 
 def n_top(grid: tuple[int, int]) -> int:

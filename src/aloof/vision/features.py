@@ -16,7 +16,8 @@ from aloof.vision.backbones import Backbone
 __all__ = ["feature_maps", "patch_features", "patch_grid", "whole_features"]
 
 _PIXELS_AT_ONCE = 4 * 512 * 512
-_SMALLEST = 64  # pixels; smaller images are enlarged for the network
+# Smaller images are enlarged: the networks learned from photographs of 224 pixels.
+_SMALLEST_WHOLE, _SMALLEST_PATCHED = 192, 128
 
 
 def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float32]:
@@ -40,7 +41,7 @@ def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float
 def patch_grid(backbone: Backbone, size: tuple[int, int]) -> tuple[int, int]:
     """Return how many rows and columns of patches an image of this height and width has."""
     stride = backbone.strides[0]
-    height, width = _enlarged(size)
+    height, width = _enlarged(size, _SMALLEST_PATCHED)
     return -(-height // stride), -(-width // stride)
 
 
@@ -57,7 +58,7 @@ def patch_features(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[NDArray
     pixels
         Images ``(n, channels, height, width)``: bytes, or numbers in [0, 1].
     """
-    for maps in feature_maps(backbone, pixels):
+    for maps in feature_maps(backbone, pixels, _SMALLEST_PATCHED):
         grid = maps[0].shape[2:]
         smooth = [F.avg_pool2d(F.pad(one, (1, 1, 1, 1), "replicate"), 3, 1) for one in maps]
         joined = torch.cat(
@@ -75,16 +76,18 @@ def patch_features(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[NDArray
         yield halves.cpu().numpy()
 
 
-def _enlarged(size: tuple[int, int]) -> tuple[int, int]:
+def _enlarged(size: tuple[int, int], smallest: int) -> tuple[int, int]:
     """Return the size that images are given to the network in."""
-    grow = max(1.0, _SMALLEST / min(size))
+    grow = max(1.0, smallest / min(size))
     return round(size[0] * grow), round(size[1] * grow)
 
 
-def feature_maps(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[list[Tensor]]:
+def feature_maps(
+    backbone: Backbone, pixels: NDArray[Any], smallest: int = _SMALLEST_WHOLE
+) -> Iterator[list[Tensor]]:
     """Yield the feature maps of some images at a time, one tensor for each stride."""
     size = pixels.shape[2:]
-    wanted = _enlarged((size[0], size[1]))
+    wanted = _enlarged((size[0], size[1]), smallest)
     at_once = max(1, min(32, _PIXELS_AT_ONCE // (wanted[0] * wanted[1])))
     for start in range(0, len(pixels), at_once):
         block = torch.from_numpy(np.ascontiguousarray(pixels[start : start + at_once]))

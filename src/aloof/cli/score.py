@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import fail, tell_skipped
+from aloof.cli.harmless import known_harmless
 from aloof.cli.options import (
     READING,
     Data,
@@ -17,11 +18,12 @@ from aloof.cli.options import (
     Json,
     MissingColumns,
     Model,
+    Store,
     also,
     called,
 )
 from aloof.models.loading import open_model
-from aloof.models.table import check_output
+from aloof.models.table import TableModel, check_output
 from aloof.models.table.streaming import is_unfinished
 from aloof.models.table.words import short
 from aloof.phrases import count
@@ -76,6 +78,13 @@ def score(
         ),
     ] = False,
     missing_columns: MissingColumns = "refuse",
+    ignore_rules: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-rules", help="Flag rows, too, that reviewers know to be harmless."
+        ),
+    ] = False,
+    store: Store = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run, if there is one.")
     ] = False,
@@ -92,7 +101,8 @@ def score(
 
     Writes the id, anomaly_score (higher is worse), p_value, is_anomaly and the reasons in
     words, in the order of the rows. If the table does not look like the training table,
-    warnings name the columns.
+    warnings name the columns. Rows that reviewers know to be harmless (**aloof review**) are
+    not flagged, and suppressed_by says by which rule.
 
     The file appears once everything is done. If the run is killed, run the same command with
     **--resume**: it picks up where it stopped and writes the same bytes.
@@ -117,7 +127,16 @@ def score(
     check_output(out, force=force)
     fitted = open_model(model, device=device)
     try:
-        done = called(context, fitted, fitted.score_file, data, keep=keep or ())
+        rules = {} if ignore_rules else known_harmless(fitted, model, store)
+        done = called(
+            context,
+            fitted,
+            fitted.score_file,
+            data,
+            own=("ignore_rules", "store") if isinstance(fitted, TableModel) else (),
+            keep=keep or (),
+            **rules,
+        )
     except KeyboardInterrupt:
         if is_unfinished(out):
             typer.echo("Run the same command with --resume to continue.", err=True)
@@ -129,6 +148,7 @@ def score(
             "out": out,
             f"n_{fitted.things}": done.n_rows,
             "n_anomalies": done.n_anomalies,
+            "n_suppressed": done.n_suppressed,
             "n_resumed": done.n_resumed,
             "skipped": [{"file": name, "reason": why} for name, why in done.skipped],
             "threshold": fitted.threshold.as_dict() if top is None else {"top": top},
@@ -148,6 +168,12 @@ def score(
             f"Scored {count(done.n_rows, things.removesuffix('s'))} in {seconds:.1f} s: "
             f"{done.n_anomalies:,} flagged ({rule}){skipped}. The scores are in {out}."
         )
+        if done.n_suppressed:
+            typer.echo(
+                f"{count(done.n_suppressed, things.removesuffix('s'))} known to be harmless by "
+                "reviewers' rules would be flagged, too; see the column suppressed_by, or "
+                "--ignore-rules."
+            )
         if done.drift:
             n = count(len(done.drift), "difference")
             named = dict.fromkeys(each.column for each in done.drift if each.column)

@@ -27,6 +27,7 @@ from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
 from aloof.models.table.files import Source, open_source
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.locating import MisreadWarning, locating_warnings
 from aloof.models.table.model import TableModel
 from aloof.models.table.outputs import check_output, open_output
@@ -53,6 +54,7 @@ def score_file(
     top: int | None = None,
     flagged_only: bool = False,
     sort: bool = False,
+    harmless: Sequence[Harmless] = (),
     resume: bool = False,
     force: bool = False,
     warn: Callable[[TableWarning], None] | None = None,
@@ -86,6 +88,8 @@ def score_file(
         Write the rows that are flagged, and no others.
     sort
         Write the highest scores first. Memory holds all rows that are written.
+    harmless
+        Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     resume
         Continue a run of the same model over the same source that was killed, if there is
         one. The result is the same, byte for byte, as if it had not been killed.
@@ -104,7 +108,7 @@ def score_file(
     kept = [*own, *keep, *(source.names if keep_all else ())]
     run = _Run(
         source,
-        PartScores(model, tuple(dict.fromkeys(kept)), reasons, top),
+        PartScores(model, tuple(dict.fromkeys(kept)), reasons, top, tuple(harmless)),
         once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
@@ -198,7 +202,7 @@ class _Run:
         *,
         force: bool,
     ) -> ScoredFile:
-        n_rows = n_anomalies = 0
+        n_rows = n_anomalies = n_suppressed = 0
         model, held = self.scores.model, []
         sample = RowSample(model.encoder)
         with open_output(out, verdict.schema, force=force) as output:
@@ -206,6 +210,7 @@ class _Run:
                 rows = self.scores.settle(sample.add_carried(part), verdict, n_rows)
                 n_rows += rows.num_rows
                 n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
+                n_suppressed += self.scores.n_suppressed(rows, verdict)
                 if self.flagged_only:
                     rows = rows.filter(rows["is_anomaly"])
                 if self.sort:
@@ -215,9 +220,15 @@ class _Run:
             if self.sort:
                 whole = pa.concat_tables(held)
                 output.write(whole.take(pa.array(chosen_places(whole, sort=True))))
-        decided = n_anomalies if self.scores.top is None else None
+        decided = n_anomalies + n_suppressed if self.scores.top is None else None
         drift = model.drift_in(sample, self.source.names, decided, self.warn)
-        return ScoredFile(n_rows, n_anomalies, drift=drift, remark=verdict.why_none)
+        return ScoredFile(
+            n_rows,
+            n_anomalies,
+            drift=drift,
+            remark=verdict.why_none,
+            n_suppressed=n_suppressed,
+        )
 
     def _scored(self, skip: int) -> Iterator[pa.Table]:
         """Yield the parts that follow the first `skip` rows."""

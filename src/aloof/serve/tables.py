@@ -1,0 +1,509 @@
+"""Rows of tables, and documents: JSON, Arrow, CSV and lines of text."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from aloof.exceptions import AloofError, AloofWarning, TableError
+from aloof.models.table import TableModel, to_table
+from aloof.models.table.columns.number import NumberColumn
+from aloof.models.table.drift import RowSample
+from aloof.models.table.files import in_memory
+from aloof.models.table.lines import TEXT
+from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, check_values, read_arrow
+from aloof.serve.limits import Limits, Refused
+from aloof.serve.served import Asked, Content, Rows, Scored, Served, Tensor, parsed
+from aloof.serve.warned import gathering
+
+__all__ = ["ServedTable", "TableRows"]
+
+_JSON, _CSV, _TEXT = "application/json", "text/csv", "text/plain"
+_EXACT = 2**53  # integers up to here are floats as well
+_SCALARS = (str, int, float, bool, type(None))
+# From so many rows on, a request is read by itself: the table model refuses a column of which
+# nothing can be read, and whether it does must not depend on other requests.
+_BY_ITSELF = 20
+_MOST_LOOKED_AT = 3  # columns with unreadable values that are named to a client
+_RECENT_ROWS, _RECENT_BYTES = 2048, 8 * 2**20
+_REHEARSED = 8
+_ARROW = {"number": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
+_ARROW |= {"whole": pa.int64(), "decimal": pa.float64()}
+
+
+@dataclass(frozen=True)
+class TableRows(Rows):
+    """Rows of a table.
+
+    Attributes
+    ----------
+    columns
+        Lists of values by name, of the columns that are used; None: there is a `table`.
+    types
+        What they hold. Requests of the same types, by name, are encoded as one table.
+    table
+        The rows, where they are no lists.
+    ids
+        What the rows are called.
+    warnings
+        What was said when they were read.
+    """
+
+    columns: Mapping[str, list[Any]] | None = None
+    types: tuple[tuple[str, str], ...] | None = None
+    table: pa.Table | None = None
+    ids: Any = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> Any:
+        """What requests that are encoded together have in common; None: no others."""
+        if self.n >= _BY_ITSELF:
+            return None
+        if self.table is not None:
+            kinds = self.table.schema.types
+            return None if any(map(pa.types.is_dictionary, kinds)) else self.table.schema
+        return None if self.types is None else (self.types, self.asked.fills)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Requests that were encoded as one table."""
+
+    places: list[int]
+    table: pa.Table
+    encoded: NDArray[np.float32]
+
+
+class ServedTable(Served[TableRows]):
+    """A model of a table in use; see `Served`."""
+
+    takes = (_JSON, _CSV, ARROW_STREAM, ARROW_FILE, _TEXT)
+    model: TableModel
+
+    def __init__(self, model: TableModel, limits: Limits) -> None:
+        super().__init__(model, limits)
+        self._filling = model._accepting("fill")
+        self._by_name = {column.name: column for column in model.encoder.columns}
+        self._numbers = {
+            name for name, one in self._by_name.items() if isinstance(one, NumberColumn)
+        }
+        self._checked = lru_cache(64)(self._check)
+        self._recent: deque[pa.Table] = deque()
+        self._lock = threading.Lock()
+
+    # Reading
+
+    def read(self, content: Content, asked: Asked) -> TableRows:
+        """Return the rows of a body."""
+        if content.kind == _JSON or content.kind.endswith("+json"):
+            return self._from_json(parsed(content.data), asked)
+        if content.kind in (ARROW_STREAM, ARROW_FILE):
+            return self._from_table(read_arrow(content.data, self.limits), asked)
+        if content.kind == _CSV:
+            return self._from_csv(content, asked)
+        if content.kind == _TEXT:
+            return self._from_lines(content, asked)
+        raise self._not_taken(content)
+
+    def _from_json(self, value: Any, asked: Asked) -> TableRows:
+        records, columns = value, None
+        if isinstance(value, dict):
+            records, columns = value.get("rows"), value.get("columns")
+            if len(value) != 1 or (records is None) == (columns is None):
+                raise Refused(422, _SHAPES)
+        if columns is not None:
+            return self._from_columns(columns, asked)
+        if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
+            raise Refused(422, _SHAPES)
+        self.limits.check_rows(len(records))
+        names: Any = records[0].keys()
+        if len(records) > 1:
+            names = dict.fromkeys(name for record in records for name in record)
+        self.limits.check_columns(len(names))
+        wanted = [name for name in names if name in self._by_name or name == self.model.id]
+        lists = {name: [record.get(name) for record in records] for name in wanted}
+        return self._from_lists(lists, tuple(names), len(records), asked)
+
+    def _from_columns(self, columns: Any, asked: Asked) -> TableRows:
+        if not isinstance(columns, dict) or not all(
+            isinstance(values, list) for values in columns.values()
+        ):
+            raise Refused(422, _SHAPES)
+        self.limits.check_columns(len(columns))
+        lengths = {len(values) for values in columns.values()}
+        if len(lengths) != 1:
+            raise Refused(422, "All columns must have the same number of values.")
+        (n,) = lengths
+        self.limits.check_rows(n)
+        wanted = {
+            name: values
+            for name, values in columns.items()
+            if name in self._by_name or name == self.model.id
+        }
+        return self._from_lists(wanted, tuple(columns), n, asked)
+
+    def _from_lists(
+        self, lists: dict[str, list[Any]], names: tuple[str, ...], n: int, asked: Asked
+    ) -> TableRows:
+        warnings = self._checked(names, asked.fills)
+        ids = lists.get(self.model.id) if self.model.id is not None else None
+        if ids is not None and not all(isinstance(value, _SCALARS) for value in ids):
+            raise Refused(422, f"Column {self.model.id!r} must hold text or numbers.")
+        used = {name: values for name, values in lists.items() if name in self._by_name}
+        types = []
+        for name, values in used.items():
+            found = self._type(values, name in self._numbers)
+            if found is None:
+                return self._from_odd(used, n, asked, ids, warnings)
+            types.append((name, found))
+        return TableRows(n, asked, columns=used, types=tuple(types), ids=ids, warnings=warnings)
+
+    def _from_odd(
+        self,
+        lists: dict[str, list[Any]],
+        n: int,
+        asked: Asked,
+        ids: Any,
+        warnings: tuple[str, ...],
+    ) -> TableRows:
+        """Return rows with values of mixed types, read as those of a frame are."""
+        for name, values in lists.items():
+            if not all(isinstance(value, _SCALARS) for value in values):
+                raise Refused(422, f"Column {name!r} must hold text, numbers or booleans.")
+        try:
+            table = check_values(to_table(lists), self.limits)
+        except UnicodeError as error:
+            raise Refused(422, "A text has characters that are none.") from error
+        return TableRows(n, asked, table=table, ids=ids, warnings=warnings)
+
+    def _type(self, values: list[Any], is_number: bool) -> str | None:
+        """Return what values are; None: they are mixed, or nobody can tell."""
+        types = {*map(type, values)}
+        types.discard(type(None))
+        if types == {str}:
+            self.limits.check_text(max(len(v) for v in values if v is not None))
+            return "text"
+        if types == {bool}:
+            return "boolean"
+        if not types <= {int, float}:
+            return None
+        if int in types:
+            whole = [value for value in values if type(value) is int]
+            if max(whole) > _EXACT or min(whole) < -_EXACT:
+                return None
+        if is_number:
+            return "number"
+        if not types:
+            return "text"
+        return None if len(types) > 1 else "whole" if int in types else "decimal"
+
+    def _from_csv(self, content: Content, asked: Asked) -> TableRows:
+        head = content.data[: 2**20].split(b"\n", 100)
+        widest = max(max(line.count(sign) for sign in b"\t;|,") for line in head)
+        self.limits.check_columns(widest + 1)
+        with gathering() as said:
+            source = in_memory(
+                content.data,
+                delimiter=asked.delimiter,
+                encoding=asked.encoding or content.parameters.get("charset"),
+                header=asked.header,
+                before=self.model.reading,
+            )
+            table = check_values(source.read(), self.limits)
+        return self._from_table(table, asked, said)
+
+    def _from_lines(self, content: Content, asked: Asked) -> TableRows:
+        """Return lines of text, each of which is a document."""
+        name = TEXT if TEXT in self._by_name else ", ".join(self.model.texts)
+        if name not in self.model.texts:
+            raise Refused(
+                415, "The model does not read a single column of text. Send JSON, CSV or Arrow."
+            )
+        try:
+            lines = content.data.decode(content.parameters.get("charset", "utf-8")).splitlines()
+        except (UnicodeError, LookupError) as error:
+            raise Refused(400, "The body is not text in the encoding that it names.") from error
+        self.limits.check_rows(len(lines))
+        return self._from_lists(
+            {name: [line or None for line in lines]}, (name,), len(lines), asked
+        )
+
+    def _from_table(self, table: pa.Table, asked: Asked, said: Sequence[str] = ()) -> TableRows:
+        names = tuple(table.column_names)
+        warnings = (*said, *self._checked(names, asked.fills))
+        ids = table[self.model.id] if self.model.id in names else None
+        used = table.select([name for name in names if name in self._by_name])
+        return TableRows(
+            table.num_rows,
+            asked,
+            table=used.replace_schema_metadata(None),
+            ids=ids,
+            warnings=warnings,
+        )
+
+    def _check(self, names: tuple[str, ...], fills: bool) -> tuple[str, ...]:
+        """Raise where a table with these columns cannot be scored; return what to warn of."""
+        said: list[str] = []
+        model = self._filling if fills else self.model
+        empty = pa.table({name: pa.nulls(0) for name in names})
+        model.encode(empty, warn=lambda warning: said.append(str(warning)))
+        return tuple(said)
+
+    # Scoring
+
+    def score(self, requests: Sequence[TableRows]) -> list[Scored | AloofError]:
+        """Return what there is to say about each request."""
+        together: dict[Any, list[int]] = {}
+        for place, request in enumerate(requests):
+            key = request.key
+            together.setdefault((place,) if key is None else key, []).append(place)
+        answers: list[Scored | AloofError | None] = [None] * len(requests)
+        groups: list[_Group] = []
+        said: dict[int, list[str]] = {}
+        for places in together.values():
+            groups += self._encoded(requests, places, answers, said)
+        if groups:
+            encoded = groups[0].encoded
+            if len(groups) > 1:
+                encoded = np.concatenate([group.encoded for group in groups])
+            scores, end = self.model.detector.anomaly_score(encoded), 0
+            for group in groups:
+                begin, end = end, end + len(group.encoded)
+                self._settle(requests, group, scores[begin:end], answers, said)
+                self._remember(group.table)
+        assert all(answer is not None for answer in answers)
+        return answers  # type: ignore[return-value]
+
+    def _encoded(
+        self,
+        requests: Sequence[TableRows],
+        places: list[int],
+        answers: list[Scored | AloofError | None],
+        said: dict[int, list[str]],
+    ) -> list[_Group]:
+        """Encode requests as one table; where that fails, each by itself."""
+        unread: list[str] = []
+        try:
+            table = _joined([requests[place] for place in places])
+            model = self._filling if requests[places[0]].asked.fills else self.model
+            encoded = model.encode(
+                table, warn=_nothing, unreadable=lambda found: unread.append(found.column)
+            )
+        except (AloofError, UnicodeError) as error:
+            if len(places) > 1:
+                return [
+                    group
+                    for place in places
+                    for group in self._encoded(requests, [place], answers, said)
+                ]
+            if not isinstance(error, AloofError):
+                error = TableError("A text has characters that are none.")
+            answers[places[0]] = error
+            return []
+        if unread:
+            begin = 0
+            for place in places:
+                own = table.slice(begin, requests[place].n)
+                said[place] = self._unreadable(own, dict.fromkeys(unread))
+                begin += requests[place].n
+        return [_Group(places, table, encoded)]
+
+    def _unreadable(self, table: pa.Table, names: Mapping[str, Any]) -> list[str]:
+        """Say which values of a request cannot be read; others' are none of its business."""
+        said: list[str] = []
+        for name in list(names)[:_MOST_LOOKED_AT]:
+            model = replace(
+                self.model.encoder, columns=(self._by_name[name],), fills=True, dropped={}
+            )
+            model.transform(table.select([name]), warn=lambda w: said.append(str(w)))
+        return said
+
+    def _settle(
+        self,
+        requests: Sequence[TableRows],
+        group: _Group,
+        scores: NDArray[np.float64],
+        answers: list[Scored | AloofError | None],
+        said: dict[int, list[str]],
+    ) -> None:
+        """Make answers of scores; reasons are found for all requests of the group at once."""
+        wanted: list[NDArray[np.intp]] = []
+        begin = 0
+        for place in group.places:
+            request, own = requests[place], scores[begin : begin + requests[place].n]
+            names = None if request.ids is None else (str(self.model.id), request.ids)
+            warnings = (*request.warnings, *said.get(place, ()))
+            reasons: list[list[str]] | None = None
+            if request.asked.reasons:
+                reasons = [[] for _ in range(request.n)]
+            found = answers[place] = self._scored(own, names, reasons, warnings)
+            if reasons is not None:
+                wanted.append(begin + np.flatnonzero(found.flagged))
+            begin += request.n
+        rows = np.concatenate(wanted) if wanted else np.empty(0, np.intp)
+        if not len(rows):
+            return
+        explained = self.model.explain_encoded(
+            group.encoded[rows], group.table.take(pa.array(rows))
+        )
+        most = max(requests[place].asked.reasons for place in group.places)
+        told = dict(zip(rows.tolist(), explained.reasons(most), strict=True))
+        begin = 0
+        for place in group.places:
+            answer, request = answers[place], requests[place]
+            assert isinstance(answer, Scored)
+            for row, own_reasons in enumerate(answer.reasons or ()):
+                own_reasons += told.get(begin + row, [])[: request.asked.reasons]
+            begin += request.n
+
+    # The Open Inference Protocol
+
+    def inputs(self) -> list[dict[str, Any]]:
+        """Return one input for each column."""
+        return [
+            {
+                "name": name,
+                "datatype": "FP64" if name in self._numbers else "BYTES",
+                "shape": [-1],
+            }
+            for name in self.model.columns
+        ]
+
+    def read_tensors(self, tensors: Sequence[Tensor], asked: Asked) -> TableRows:
+        """Return columns, one for each tensor; or the columns of one tensor of numbers."""
+        first = tensors[0]
+        if len(tensors) == 1 and len(first.shape) == 2 and first.datatype != "BYTES":
+            names = self.model.columns
+            if first.shape[1] != len(names):
+                raise Refused(
+                    422, f"The model has {len(names)} columns; the tensor has {first.shape[1]}."
+                )
+            return self._from_columns(
+                {name: first.data[:, i].tolist() for i, name in enumerate(names)}, asked
+            )
+        columns: dict[str, list[Any]] = {}
+        for tensor in tensors:
+            flat = len(tensor.shape) == 1 or (len(tensor.shape) == 2 and tensor.shape[1] == 1)
+            if not flat or tensor.name in columns:
+                raise Refused(422, "Send one tensor of shape [n] for each column.")
+            values = tensor.data.reshape(-1).tolist()
+            if tensor.datatype == "BYTES":
+                values = [_decoded(value) for value in values]
+            columns[tensor.name] = values
+        return self._from_columns(columns, asked)
+
+    def example(self) -> Any:
+        """Return one row."""
+        typical = self._typical(np.zeros((1, self.model.encoder.n_features)))
+        return {"rows": [{name: values[0] for name, values in typical.items()}]}
+
+    def rehearsal(self) -> list[TableRows]:
+        """Return rows that the encoder makes of random features."""
+        rng = np.random.default_rng(0)
+        features = rng.standard_normal((_REHEARSED, self.model.encoder.n_features))
+        columns = self._typical(features)
+        if self.model.id is not None:
+            columns[self.model.id] = list(range(_REHEARSED))
+        asked = Asked(reasons=3)
+        return [
+            self._from_json({"rows": [{n: values[i] for n, values in columns.items()}]}, asked)
+            for i in range(_REHEARSED)
+        ]
+
+    def _typical(self, features: NDArray[np.float64]) -> dict[str, list[Any]]:
+        """Return the values that features stand for, as JSON has them; of text, some."""
+        texts = [
+            column for column in self.model.encoder.columns if column.name in self.model.texts
+        ]
+        found: dict[str, list[Any]] = {}
+        for column, own in zip(
+            self.model.encoder.columns,
+            self.model.encoder._by_column(features / self.model.encoder.gain),
+            strict=True,
+        ):
+            if column in texts:
+                found[column.name] = ["Some text."] * len(features)
+            else:
+                found[column.name] = [_in_json(v) for v in column.decode(own).tolist()]
+        return found
+
+    # Drift
+
+    def _remember(self, table: pa.Table) -> None:
+        """Keep the latest rows, as many as are needed to compare them with the training."""
+        table = table.slice(max(0, table.num_rows - _RECENT_ROWS))
+        with self._lock:
+            self._recent.append(table)
+            rows = size = 0
+            for kept, other in enumerate(reversed(self._recent)):
+                rows, size = rows + other.num_rows, size + other.get_total_buffer_size()
+                if kept and (rows > _RECENT_ROWS or size > _RECENT_BYTES):
+                    break
+            else:
+                return
+            while len(self._recent) > kept:
+                self._recent.popleft()
+
+    def drift(self) -> list[str]:
+        """Return kinds of differences between the latest rows and those of the training."""
+        with self._lock:
+            tables = list(self._recent)
+        if not tables:
+            return []
+        sample = RowSample(self.model.encoder)
+        for table in tables:
+            sample.add(table)
+        names = {name for table in tables for name in table.column_names}
+        return [each.what for each in self.model.drift_in(sample, sorted(names))]
+
+
+_SHAPES = (
+    'Send {"rows": [{"column": value, ...}, ...]} or {"columns": {"column": [value, ...], '
+    "...}}, where values are text, numbers, true, false or null."
+)
+
+
+def _joined(requests: Sequence[TableRows]) -> pa.Table:
+    """Return the rows of requests with the same key as one table."""
+    first = requests[0]
+    if first.table is not None:
+        tables = [request.table for request in requests]
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+    assert first.types is not None
+    columns = {}
+    for name, kind in first.types:
+        values: list[Any] = []
+        for request in requests:
+            assert request.columns is not None
+            values += request.columns[name]
+        columns[name] = pa.array(values, _ARROW[kind], from_pandas=True)
+    return pa.table(columns)
+
+
+def _nothing(warning: AloofWarning) -> None:
+    pass
+
+
+def _decoded(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeError as error:
+            raise Refused(422, "BYTES must be text in UTF-8.") from error
+    return value if value is None else str(value)
+
+
+def _in_json(value: Any) -> Any:
+    """Return a value of a column as JSON has it."""
+    if isinstance(value, float):
+        return None if value != value else round(value, 6)
+    return value if isinstance(value, _SCALARS) else str(value)

@@ -13,6 +13,7 @@ from aloof.processors import available_processors
 from aloof.serve.access import Access
 from aloof.serve.app import Server
 from aloof.serve.limits import Limits
+from aloof.serve.logs import start_logging
 from aloof.serve.running import run_server
 from aloof.serve.slots import Slots
 from aloof.web.hosts import ANYWHERE
@@ -118,6 +119,7 @@ def serve(
         batch=max_batch,
         request_seconds=max_seconds,
     )
+    start_logging()
     access = Access(host, tokens, name or ())
     slots = Slots(models, limits, device)
     slots.load()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from aloof.exceptions import ServingError
 from aloof.serve.limits import Refused
@@ -44,7 +45,12 @@ class Access:
         self._path = tokens
         self._names = {name.lower() for name in names} | {host.lower()} - {*ANYWHERE}
         self._known: Mapping[str, str] = {}
+        self._is_known = lru_cache(64)(self._check_host)
         self.read_again()
+
+    def _check_host(self, header: bytes) -> bool:
+        host = host_of(header.decode("latin-1"))
+        return host in self._names or is_this_machine(host)
 
     @property
     def has_tokens(self) -> bool:
@@ -67,11 +73,14 @@ class Access:
             return
         if self.has_tokens:
             if self.who(headers) is None:
-                raise Refused(401, "Send a token: Authorization: Bearer TOKEN.")
+                raise Refused(
+                    401,
+                    "Send a token: Authorization: Bearer TOKEN.",
+                    headers={"www-authenticate": "Bearer"},
+                )
             return
         # Without tokens, pages in a browser on this machine are the ones to keep out.
-        host = host_of(headers.get(b"host", b"").decode("latin-1"))
-        if host not in self._names and not is_this_machine(host):
+        if not self._is_known(headers.get(b"host", b"")):
             raise Refused(421, "The server is not asked for under this name.")
         site = headers.get(b"sec-fetch-site", b"none")
         if site not in (b"none", b"same-origin") or b"origin" in headers:

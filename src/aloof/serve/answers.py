@@ -34,7 +34,7 @@ def chosen_form(accept: str) -> str:
     raise Refused(406, f"Scores come as {JSON} or {ARROW_STREAM}.")
 
 
-def as_json(scored: Scored, model: str, version: str) -> bytes:
+def as_json(scored: Scored, *, model: str, version: str) -> bytes:
     """Return scores as JSON."""
     n = len(scored.scores)
     columns: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def as_json(scored: Scored, model: str, version: str) -> bytes:
         return json.dumps(_finite(answer), default=str).encode()
 
 
-def as_arrow(scored: Scored, model: str, version: str) -> bytes:
+def as_arrow(scored: Scored, *, model: str, version: str) -> bytes:
     """Return scores as an Arrow stream, with the columns that ``aloof score`` writes."""
     columns: dict[str, Any] = {}
     if scored.names is not None:

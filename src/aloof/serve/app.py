@@ -9,8 +9,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from aloof._version import __version__
 from aloof.exceptions import AloofError, MissingExtraError, ServingError
@@ -19,7 +22,7 @@ from aloof.serve.answers import JSON, as_arrow, as_json, chosen_form
 from aloof.serve.arrow import ARROW_STREAM
 from aloof.serve.asking import content_of, read_query, seconds_given
 from aloof.serve.batching import Queue
-from aloof.serve.bodies import Budget, Gone, linger, read_body, unpacked
+from aloof.serve.bodies import Budget, Gone, Held, linger, read_body, unpacked
 from aloof.serve.inference import (
     HEADER_LENGTH,
     as_outputs,
@@ -30,7 +33,7 @@ from aloof.serve.inference import (
 from aloof.serve.limits import Limits, Refused, refused_by
 from aloof.serve.logs import say
 from aloof.serve.metrics import Metrics
-from aloof.serve.served import Scored, Served
+from aloof.serve.served import Asked, Rows, Scored, Served
 from aloof.serve.slots import Keeper, Slot, Slots
 
 try:
@@ -46,6 +49,7 @@ __all__ = ["Server"]
 _Scope = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_Render = Callable[..., bytes]
 
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -125,15 +129,28 @@ class Server:
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)
 
+        route = "other"
         try:
             self.access.check(scope["path"], headers)
-            await self._app(scope, receive, watched)
+            way = _scoring(scope["path"])
+            if way is None:
+                await self._app(scope, receive, watched)
+                route = getattr(scope.get("route"), "path", "other")
+            else:
+                route = way.route
+                kind, body = await self._scored(way, scope, headers, receive)
+                start = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+                await watched({"type": "http.response.start", "status": 200, "headers": start})
+                await watched({"type": "http.response.body", "body": body})
+        except Gone:
+            status = 499
         except Refused as refused:
             await self._refuse(refused, scope, receive, watched)
-        except Exception as error:  # it was answered already
+        except Exception as error:
             self._failed(error)
+            if not status:
+                await self._refuse(_failure(), scope, receive, watched)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
             self.metrics.answered(route, status, time.monotonic() - started)
 
     async def _refuse(
@@ -148,8 +165,7 @@ class Server:
             headers.append((b"retry-after", str(refused.retry).encode()))
         if refused.close:
             headers.append((b"connection", b"close"))
-        if refused.status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
+        headers += [(k.encode(), v.encode()) for k, v in refused.headers.items()]
         start = {"type": "http.response.start", "status": refused.status, "headers": headers}
         await send(start)
         if scope["method"] == "HEAD":
@@ -161,74 +177,74 @@ class Server:
 
     # Scoring
 
-    async def _score(self, request: Request, name: str | None) -> Response:
-        headers, form = dict(request.scope["headers"]), ""
-
-        async def read(slot: Slot, served: Served[Any], data: bytes) -> Any:
-            content = content_of(data, headers.get(b"content-type", b""))
-            if len(data) > _INLINE or not content.kind.startswith(JSON):
-                rows = await self._aside(served.read, content, asked)
-            else:
-                rows = served.read(content, asked)
-            render = as_arrow if form == ARROW_STREAM else as_json
-            return rows, partial(self._rendered, slot.name, served.version, render)
-
-        asked = read_query(request.scope["query_string"])
+    async def _scored(
+        self, way: _Way, scope: _Scope, headers: dict[bytes, bytes], receive: _Receive
+    ) -> tuple[bytes, bytes]:
+        """Return the media type and the body of the answer to a request for scores."""
+        if scope["method"] != "POST":
+            raise Refused(405, "Scores are asked for by POST.", headers={"allow": "POST"})
+        if way.infers:
+            self._check_version(str(way.name), way.version)
+            said = partial(self._read_inference, headers)
+            return JSON.encode(), await self._answered(headers, receive, way.name, said)
+        asked = read_query(scope["query_string"])
         form = chosen_form(headers.get(b"accept", b"*/*").decode("latin-1"))
-        answer = await self._answered(request, headers, name, read)
-        return Response(answer, media_type=form)
+        render = as_arrow if form == ARROW_STREAM else as_json
+        read = partial(self._read_rows, headers, asked, render)
+        return form.encode(), await self._answered(headers, receive, way.name, read)
 
-    async def _infer(self, request: Request, name: str, version: str | None = None) -> Response:
-        headers = dict(request.scope["headers"])
-        self._check_version(name, version)
+    async def _read_rows(
+        self,
+        headers: dict[bytes, bytes],
+        asked: Asked,
+        render: _Render,
+        served: Served[Any],
+        data: bytes,
+    ) -> tuple[Rows, _Render]:
+        content = content_of(data, headers.get(b"content-type", b""))
+        if len(data) > _INLINE or content.kind != JSON:
+            return await self._aside(served.read, content, asked), render
+        return served.read(content, asked), render
 
-        async def read(slot: Slot, served: Served[Any], data: bytes) -> Any:
-            length = headers.get(HEADER_LENGTH)
-            parse = partial(read_inputs, data, length, self.limits)
-            said, tensors, asked = await self._aside(parse) if len(data) > _INLINE else parse()
-            rows = await self._aside(served.read_tensors, tensors, asked)
+    async def _read_inference(
+        self, headers: dict[bytes, bytes], served: Served[Any], data: bytes
+    ) -> tuple[Rows, _Render]:
+        def read() -> tuple[Rows, _Render]:
+            said, tensors, asked = read_inputs(data, headers.get(HEADER_LENGTH), self.limits)
+            return served.read_tensors(tensors, asked), partial(as_outputs, request=said)
 
-            def render(scored: Scored, model: str, version: str) -> bytes:
-                return as_outputs(scored, said, model, version)
-
-            return rows, partial(self._rendered, slot.name, served.version, render)
-
-        return Response(await self._answered(request, headers, name, read), media_type=JSON)
+        found: tuple[Rows, _Render] = await self._aside(read) if len(data) > _INLINE else read()
+        return found
 
     async def _answered(
         self,
-        request: Request,
         headers: dict[bytes, bytes],
+        receive: _Receive,
         name: str | None,
-        read: Callable[[Slot, Served[Any], bytes], Awaitable[Any]],
+        read: Callable[[Served[Any], bytes], Awaitable[tuple[Rows, _Render]]],
     ) -> bytes:
         """Read a request, wait for its turn, and return the answer."""
         slot = self.slots.find(name)
         served = slot.ready()
         deadline = time.monotonic() + seconds_given(headers, self.limits.request_seconds)
         self.queue.check(1, deadline)
-        with self.budget.holding() as take:
-            data = await read_body(headers, request.receive, self.limits, take)
-            coding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
-            if coding:
-                data = await self._aside(unpacked, data, coding, self.limits)
-                take(len(data))
+        with Held(self.budget) as held:
+            data = await read_body(headers, receive, self.limits, held)
+            if coding := headers.get(b"content-encoding", b"").decode("latin-1"):
+                data = await self._aside(unpacked, data, coding.strip().lower(), self.limits)
+                held.take(len(data))
             try:
-                rows, finish = await read(slot, served, data)
+                rows, render = await read(served, data)
             except AloofError as error:
                 raise refused_by(error) from error
+
+            def finish(scored: Scored) -> bytes:
+                flagged = int(np.count_nonzero(scored.flagged))
+                self.metrics.scored(slot.name, len(scored.scores), flagged)
+                return render(scored, model=slot.name, version=served.version)
+
             answer: bytes = await self.queue.score(served, rows, finish, deadline)
         return answer
-
-    def _rendered(
-        self,
-        name: str,
-        version: str,
-        render: Callable[[Scored, str, str], bytes],
-        scored: Scored,
-    ) -> bytes:
-        self.metrics.scored(name, len(scored.scores), int(scored.flagged.sum()))
-        return render(scored, name, version)
 
     async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:
         """Do something in a thread, so that the loop goes on."""
@@ -262,30 +278,9 @@ class Server:
         async def refuse(request: Request, problem: Refused) -> Response:
             return _Refusal(self, problem)
 
-        @app.exception_handler(Gone)
-        async def gone(request: Request, problem: Gone) -> Response:
-            return Response(status_code=400)  # nobody reads it
-
         @app.exception_handler(Exception)
         async def failed(request: Request, problem: Exception) -> Response:
-            words = "Something went wrong here. The log of the server says where."
-            return _Refusal(self, Refused(500, words, close=True))
-
-        @app.post("/score")
-        async def score(request: Request) -> Response:
-            return await self._score(request, None)
-
-        @app.post("/models/{name}/score")
-        async def score_by(name: str, request: Request) -> Response:
-            return await self._score(request, name)
-
-        @app.post("/v2/models/{name}/infer")
-        async def infer(name: str, request: Request) -> Response:
-            return await self._infer(request, name)
-
-        @app.post("/v2/models/{name}/versions/{version}/infer")
-        async def infer_by(name: str, version: str, request: Request) -> Response:
-            return await self._infer(request, name, version)
+            return _Refusal(self, _failure())
 
         @app.get("/healthz")
         async def healthz() -> Response:
@@ -394,6 +389,38 @@ class Server:
         if self.keeper.is_alive():
             self.keeper.stop()
         self._readers.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Where a request for scores goes."""
+
+    route: str
+    name: str | None = None
+    version: str | None = None
+    infers: bool = False
+
+
+def _scoring(path: str) -> _Way | None:
+    """Return where a path leads, if it is one of those for scores.
+
+    They are asked for far more often than all others, and do without the framework.
+    """
+    if path == "/score":
+        return _Way(path)
+    parts = path.split("/")
+    match parts:
+        case ["", "models", name, "score"]:
+            return _Way("/models/{name}/score", name)
+        case ["", "v2", "models", name, "infer"]:
+            return _Way("/v2/models/{name}/infer", name, infers=True)
+        case ["", "v2", "models", name, "versions", version, "infer"]:
+            return _Way("/v2/models/{name}/infer", name, version, True)
+    return None
+
+
+def _failure() -> Refused:
+    return Refused(500, "Something went wrong. The server's log says where.", close=True)
 
 
 class _Refusal(Response):

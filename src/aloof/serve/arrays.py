@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import AloofError, TableError
+from aloof.exceptions import TableError
 from aloof.models.arrays import ArrayModel
 from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, read_arrow
 from aloof.serve.limits import Limits, Refused
@@ -84,12 +84,12 @@ class ServedArrays(Served[ArrayRows]):
             raise Refused(422, "All numbers must be finite, also in single precision.")
         return ArrayRows(len(values), asked, values)
 
-    def score(self, requests: Sequence[ArrayRows]) -> list[Scored | AloofError]:
+    def score(self, requests: Sequence[ArrayRows]) -> list[Scored | Exception]:
         """Return what there is to say about each request."""
         scores = self.model.detector.anomaly_score(
             np.concatenate([request.values for request in requests])
         )
-        answers: list[Scored | AloofError] = []
+        answers: list[Scored | Exception] = []
         begin = 0
         for request in requests:
             own = scores[begin : begin + request.n]

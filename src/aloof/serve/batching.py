@@ -23,6 +23,7 @@ __all__ = ["Queue"]
 
 _FEW, _MANY = 16, 256  # rows of batches that show what a batch takes, and what a row does
 _SMOOTH = 0.1
+_TICK = 0.02  # seconds
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +47,37 @@ class _Job:
     finish: Callable[[Scored], Any]
     future: asyncio.Future[Any]
     deadline: float
+
+
+class _Deadlines:
+    """Ends what waits for too long.
+
+    One timer does for all: one for each would cost more than the rest of a small request.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[asyncio.Future[Any], float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, future: asyncio.Future[Any], deadline: float) -> None:
+        """Watch a future until it is done."""
+        self._waiting[future] = deadline
+        future.add_done_callback(self._done)
+        if self._timer is None:
+            self._timer = future.get_loop().call_later(_TICK, self._look)
+
+    def _done(self, future: asyncio.Future[Any]) -> None:
+        self._waiting.pop(future, None)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._waiting:
+            return
+        now, loop = time.monotonic(), next(iter(self._waiting)).get_loop()
+        for future in [f for f, deadline in self._waiting.items() if deadline <= now]:
+            if not future.done():
+                future.set_exception(_too_late())
+        self._timer = loop.call_later(_TICK, self._look)
 
 
 class Queue:
@@ -75,6 +107,7 @@ class Queue:
         self._waiting: OrderedDict[Served[Any], deque[_Job]] = OrderedDict()
         self._changed = threading.Condition()
         self._stopped = False
+        self._deadlines = _Deadlines()
         self.rows = 0  # that wait
         self._busy = 0  # rows that are being scored
         self._per_batch = self._per_row = 0.0  # seconds, as far as they were measured
@@ -134,13 +167,8 @@ class Queue:
             self._waiting.setdefault(served, deque()).append(job)
             self.rows += rows.n
             self._changed.notify()
-        try:
-            async with asyncio.timeout_at(
-                asyncio.get_running_loop().time() + deadline - time.monotonic()
-            ):
-                return await future
-        except TimeoutError:
-            raise _too_late() from None
+        self._deadlines.add(future, deadline)
+        return await future
 
     def stop(self) -> None:
         """Score what waits, and then end the threads."""
@@ -205,14 +233,11 @@ class Queue:
         except Exception as error:
             if len(jobs) > 1:  # one of them is to blame, and the others are not
                 return [answer for job in jobs for answer in self._answers([job])]
-            if isinstance(error, AloofError):
-                return [refused_by(error)]
-            self._failed(error)
-            return [error]
+            return [self._excuse(error)]
         answers: list[Any] = []
         for job, scored in zip(jobs, found, strict=True):
-            if isinstance(scored, AloofError):
-                answers.append(refused_by(scored))
+            if not isinstance(scored, Scored):
+                answers.append(self._excuse(scored))
                 continue
             try:
                 answers.append(job.finish(scored))
@@ -220,6 +245,14 @@ class Queue:
                 self._failed(error)
                 answers.append(error)
         return answers
+
+    def _excuse(self, error: Exception) -> Exception:
+        """Return how a request is refused; what nobody expected is told."""
+        if isinstance(error, AloofError):
+            return refused_by(error)
+        if not isinstance(error, Refused):
+            self._failed(error)
+        return error
 
     def _deliver(self, done: list[tuple[_Job, Any]]) -> None:
         loops: dict[asyncio.AbstractEventLoop, list[tuple[_Job, Any]]] = {}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Self
 
 from aloof.serve.limits import Limits, Refused
 
-__all__ = ["Budget", "Gone", "linger", "read_body", "unpacked"]
+__all__ = ["Budget", "Gone", "Held", "linger", "read_body", "unpacked"]
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -43,27 +42,32 @@ class Budget:
         """Give them back."""
         self.used -= n
 
-    @contextmanager
-    def holding(self) -> Iterator[Callable[[int], None]]:
-        """Give a function that takes bytes, all of which are given back at the end."""
-        held = 0
 
-        def take(n: int) -> None:
-            nonlocal held
-            self.take(n)
-            held += n
+class Held:
+    """Bytes of one request, all of which are given back at the end."""
 
-        try:
-            yield take
-        finally:
-            self.give(held)
+    __slots__ = ("_budget", "_held")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._held = budget, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._budget.give(self._held)
+
+    def take(self, n: int) -> None:
+        """Take some bytes; see `Budget.take`."""
+        self._budget.take(n)
+        self._held += n
 
 
 async def read_body(
     headers: Mapping[bytes, bytes],
     receive: Receive,
     limits: Limits,
-    take: Callable[[int], None],
+    held: Held,
 ) -> bytes:
     """Return the body of a request.
 
@@ -75,34 +79,41 @@ async def read_body(
         As ASGI has it.
     limits
         How long and how large it may be.
-    take
-        Called with the number of bytes as they arrive.
+    held
+        Takes the bytes as they arrive.
     """
     promised = headers.get(b"content-length")
     if promised is not None and (not promised.isdigit() or int(promised) > limits.body):
         raise _too_large(limits)
-    chunks: list[bytes] = []
-    size = 0
+    # Of small requests, uvicorn has all before it calls: they need no timer.
+    if getattr(getattr(receive, "__self__", None), "more_body", True) is False:
+        return await _gather(receive, limits, held)
     try:
         async with asyncio.timeout(limits.body_seconds):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Gone
-                chunk = message.get("body", b"")
-                size += len(chunk)
-                if size > limits.body:
-                    raise _too_large(limits)
-                take(len(chunk))
-                chunks.append(chunk)
-                if not message.get("more_body", False):
-                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            return await _gather(receive, limits, held)
     except TimeoutError:
         raise Refused(
             408,
             f"The request did not arrive within {limits.body_seconds:g} seconds.",
             close=True,
         ) from None
+
+
+async def _gather(receive: Receive, limits: Limits, held: Held) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limits.body:
+            raise _too_large(limits)
+        held.take(len(chunk))
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _too_large(limits: Limits) -> Refused:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import AloofError, ImageError
+from aloof.exceptions import ImageError
 from aloof.models.images import ImageModel
 from aloof.models.images.decoding import Channels, Look, decode_whole, look
 from aloof.models.images.reading import ImageSet
@@ -104,13 +104,13 @@ class ServedImages(Served[ImageRows]):
             looks.append(seen)
         return ImageRows(len(files), asked, pixels, names, tuple(looks))
 
-    def score(self, requests: Sequence[ImageRows]) -> list[Scored | AloofError]:
+    def score(self, requests: Sequence[ImageRows]) -> list[Scored | Exception]:
         """Return what there is to say about each request."""
         pixels = [request.pixels for request in requests]
         scores = self.model.detector.anomaly_score(
             pixels[0] if len(pixels) == 1 else np.concatenate(pixels)
         )
-        answers: list[Scored | AloofError] = []
+        answers: list[Scored | Exception] = []
         begin = 0
         for request in requests:
             names = None if request.names is None else ("file", request.names)
@@ -169,6 +169,11 @@ class ServedImages(Served[ImageRows]):
             rows = sum(request.n for request in self._recent)
             while len(self._recent) > 1 and rows > _RECENT:
                 rows -= self._recent.popleft().n
+
+    def forget(self) -> None:
+        """Forget the latest rows."""
+        with self._lock:
+            self._recent.clear()
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest images and those of the training."""

@@ -213,7 +213,9 @@ def _objects(values: list[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return array.reshape(shape)
 
 
-def as_outputs(scored: Scored, request: Mapping[str, Any], model: str, version: str) -> bytes:
+def as_outputs(
+    scored: Scored, *, request: Mapping[str, Any], model: str, version: str
+) -> bytes:
     """Return scores as outputs of the protocol, in JSON."""
     n = len(scored.scores)
     found: dict[str, list[Any]] = {"anomaly_score": scored.scores.tolist()}

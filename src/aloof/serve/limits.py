@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aloof.exceptions import AloofError
@@ -101,13 +102,22 @@ class Refused(Exception):
         told is up to twice that, at random, so that clients do not all come back at once.
     close
         Whether the connection is of no use any more.
+    headers
+        More of them.
     """
 
     def __init__(
-        self, status: int, words: str, *, retry: float | None = None, close: bool = False
+        self,
+        status: int,
+        words: str,
+        *,
+        retry: float | None = None,
+        close: bool = False,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(words)
         self.status, self.words, self.close = status, words, close
+        self.headers = headers or {}
         self.retry = None if retry is None else 1 + random.randrange(2 + int(2 * retry))
 
 

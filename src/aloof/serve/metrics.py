@@ -39,11 +39,10 @@ class Metrics:
     Parameters
     ----------
     names
-        Of the models: what a client calls a model is only counted under these.
+        Of the models.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = frozenset(names)
         self.registry = own = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=own)
@@ -109,21 +108,27 @@ class Metrics:
             registry=own,
         )
         self._differences: dict[str, set[str]] = {}
-        for name in self._names:
-            self._rows.labels(name)
-            self._flagged.labels(name)
+        self._routes: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self._counts = {n: (self._rows.labels(n), self._flagged.labels(n)) for n in names}
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        counter, histogram = self._routes.get((route, status), (None, None))
+        if counter is None or histogram is None:
+            counter, histogram = self._routes[route, status] = (
+                self._requests.labels(route, str(status)),
+                self._seconds.labels(route),
+            )
+        counter.inc()
+        histogram.observe(seconds)
         if status in (408, 413, 429, 503, 504):
             self._refused.labels(str(status)).inc()
 
     def scored(self, model: str, rows: int, flagged: int) -> None:
         """Count rows."""
-        self._rows.labels(model).inc(rows)
-        self._flagged.labels(model).inc(flagged)
+        all_rows, those_flagged = self._counts[model]
+        all_rows.inc(rows)
+        those_flagged.inc(flagged)
 
     def batch(self, rows: int, requests: int, seconds: float) -> None:
         """Count a batch."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from aloof.serve.app import Server
 from aloof.serve.limits import Limits
-from aloof.serve.logs import say, start_logging
+from aloof.serve.logs import say
 from aloof.serve.patience import protocol
 from aloof.serve.warned import keeping_quiet
 from aloof.web.hosts import is_this_machine
@@ -48,7 +48,6 @@ def run_server(
     ready
         Called with the port when requests are taken.
     """
-    start_logging()
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda number, frame: server.keeper.look())
     if server.access.has_tokens and certificate is None and not is_this_machine(host):
@@ -88,4 +87,6 @@ def uvicorn_options(limits: Limits) -> dict[str, Any]:
         "backlog": _BACKLOG,
         "log_config": None,
         "date_header": False,
+        "proxy_headers": False,
+        "interface": "asgi3",
     }

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import AloofError
 from aloof.models import Model
 from aloof.serve.limits import Limits, Refused
 
@@ -159,7 +158,7 @@ class Served(ABC, Generic[_R]):
         """Return a request in JSON that works."""
 
     @abstractmethod
-    def score(self, requests: Sequence[_R]) -> list[Scored | AloofError]:
+    def score(self, requests: Sequence[_R]) -> list[Scored | Exception]:
         """Return what there is to say about each request, or why there is nothing.
 
         What is said of a request does not depend on those that it comes with.
@@ -180,7 +179,7 @@ class Served(ABC, Generic[_R]):
         for request, among in zip(requests, together, strict=True):
             (alone,) = self.score([request])
             for found in (alone, among):
-                if isinstance(found, AloofError):
+                if isinstance(found, Exception):
                     raise found
             assert isinstance(alone, Scored)
             assert isinstance(among, Scored)
@@ -190,6 +189,11 @@ class Served(ABC, Generic[_R]):
                     "Rows do not get the same score by themselves and among others, so the "
                     "model was not put to use."
                 )
+
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the latest rows."""
 
     def drift(self) -> list[str]:
         """Return the ways in which the latest rows do not look like those of the training."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from aloof.exceptions import AloofError, AloofWarning, TableError
+from aloof.exceptions import AloofError, AloofWarning
 from aloof.models.table import TableModel, to_table
 from aloof.models.table.columns.number import NumberColumn
 from aloof.models.table.drift import RowSample
@@ -41,24 +41,27 @@ _ARROW |= {"whole": pa.int64(), "decimal": pa.float64()}
 
 @dataclass(frozen=True)
 class TableRows(Rows):
-    """Rows of a table.
+    """Rows of a table: as JSON has them, or as Arrow.
 
     Attributes
     ----------
+    names
+        The columns that are used, of rows that are not a table.
+    records
+        Such rows: mappings from names to values.
     columns
-        Lists of values by name, of the columns that are used; None: there is a `table`.
-    types
-        What they hold. Requests of the same types, by name, are encoded as one table.
+        The same by column; None: there are records, or a table.
     table
-        The rows, where they are no lists.
+        The rows, where they came as a table.
     ids
-        What the rows are called.
+        What the rows are called; None: by nothing.
     warnings
         What was said when they were read.
     """
 
+    names: tuple[str, ...] = ()
+    records: Sequence[Mapping[str, Any]] = ()
     columns: Mapping[str, list[Any]] | None = None
-    types: tuple[tuple[str, str], ...] | None = None
     table: pa.Table | None = None
     ids: Any = None
     warnings: tuple[str, ...] = ()
@@ -68,10 +71,17 @@ class TableRows(Rows):
         """What requests that are encoded together have in common; None: no others."""
         if self.n >= _BY_ITSELF:
             return None
-        if self.table is not None:
-            kinds = self.table.schema.types
-            return None if any(map(pa.types.is_dictionary, kinds)) else self.table.schema
-        return None if self.types is None else (self.types, self.asked.fills)
+        if self.table is None:
+            return self.names, self.asked.fills
+        if any(map(pa.types.is_dictionary, self.table.schema.types)):
+            return None
+        return self.table.schema, self.asked.fills
+
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a column."""
+        if self.columns is not None:
+            return self.columns[name]
+        return [record.get(name) for record in self.records]
 
 
 @dataclass(frozen=True)
@@ -125,13 +135,17 @@ class ServedTable(Served[TableRows]):
         if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
             raise Refused(422, _SHAPES)
         self.limits.check_rows(len(records))
-        names: Any = records[0].keys()
+        names = tuple(records[0])
         if len(records) > 1:
-            names = dict.fromkeys(name for record in records for name in record)
+            names = tuple(dict.fromkeys(name for record in records for name in record))
         self.limits.check_columns(len(names))
-        wanted = [name for name in names if name in self._by_name or name == self.model.id]
-        lists = {name: [record.get(name) for record in records] for name in wanted}
-        return self._from_lists(lists, tuple(names), len(records), asked)
+        used, warnings = self._checked(names, asked.fills)
+        ids = None
+        if self.model.id is not None and self.model.id in names:
+            ids = self._ids([record.get(self.model.id) for record in records])
+        return TableRows(
+            len(records), asked, names=used, records=records, ids=ids, warnings=warnings
+        )
 
     def _from_columns(self, columns: Any, asked: Asked) -> TableRows:
         if not isinstance(columns, dict) or not all(
@@ -144,67 +158,14 @@ class ServedTable(Served[TableRows]):
             raise Refused(422, "All columns must have the same number of values.")
         (n,) = lengths
         self.limits.check_rows(n)
-        wanted = {
-            name: values
-            for name, values in columns.items()
-            if name in self._by_name or name == self.model.id
-        }
-        return self._from_lists(wanted, tuple(columns), n, asked)
+        used, warnings = self._checked(tuple(columns), asked.fills)
+        ids = None if self.model.id not in columns else self._ids(columns[self.model.id])
+        return TableRows(n, asked, names=used, columns=columns, ids=ids, warnings=warnings)
 
-    def _from_lists(
-        self, lists: dict[str, list[Any]], names: tuple[str, ...], n: int, asked: Asked
-    ) -> TableRows:
-        warnings = self._checked(names, asked.fills)
-        ids = lists.get(self.model.id) if self.model.id is not None else None
-        if ids is not None and not all(isinstance(value, _SCALARS) for value in ids):
+    def _ids(self, values: list[Any]) -> list[Any]:
+        if not all(isinstance(value, _SCALARS) for value in values):
             raise Refused(422, f"Column {self.model.id!r} must hold text or numbers.")
-        used = {name: values for name, values in lists.items() if name in self._by_name}
-        types = []
-        for name, values in used.items():
-            found = self._type(values, name in self._numbers)
-            if found is None:
-                return self._from_odd(used, n, asked, ids, warnings)
-            types.append((name, found))
-        return TableRows(n, asked, columns=used, types=tuple(types), ids=ids, warnings=warnings)
-
-    def _from_odd(
-        self,
-        lists: dict[str, list[Any]],
-        n: int,
-        asked: Asked,
-        ids: Any,
-        warnings: tuple[str, ...],
-    ) -> TableRows:
-        """Return rows with values of mixed types, read as those of a frame are."""
-        for name, values in lists.items():
-            if not all(isinstance(value, _SCALARS) for value in values):
-                raise Refused(422, f"Column {name!r} must hold text, numbers or booleans.")
-        try:
-            table = check_values(to_table(lists), self.limits)
-        except UnicodeError as error:
-            raise Refused(422, "A text has characters that are none.") from error
-        return TableRows(n, asked, table=table, ids=ids, warnings=warnings)
-
-    def _type(self, values: list[Any], is_number: bool) -> str | None:
-        """Return what values are; None: they are mixed, or nobody can tell."""
-        types = {*map(type, values)}
-        types.discard(type(None))
-        if types == {str}:
-            self.limits.check_text(max(len(v) for v in values if v is not None))
-            return "text"
-        if types == {bool}:
-            return "boolean"
-        if not types <= {int, float}:
-            return None
-        if int in types:
-            whole = [value for value in values if type(value) is int]
-            if max(whole) > _EXACT or min(whole) < -_EXACT:
-                return None
-        if is_number:
-            return "number"
-        if not types:
-            return "text"
-        return None if len(types) > 1 else "whole" if int in types else "decimal"
+        return values
 
     def _from_csv(self, content: Content, asked: Asked) -> TableRows:
         head = content.data[: 2**20].split(b"\n", 100)
@@ -233,40 +194,43 @@ class ServedTable(Served[TableRows]):
         except (UnicodeError, LookupError) as error:
             raise Refused(400, "The body is not text in the encoding that it names.") from error
         self.limits.check_rows(len(lines))
-        return self._from_lists(
-            {name: [line or None for line in lines]}, (name,), len(lines), asked
-        )
+        return self._from_columns({name: [line or None for line in lines]}, asked)
 
     def _from_table(self, table: pa.Table, asked: Asked, said: Sequence[str] = ()) -> TableRows:
         names = tuple(table.column_names)
-        warnings = (*said, *self._checked(names, asked.fills))
-        ids = table[self.model.id] if self.model.id in names else None
-        used = table.select([name for name in names if name in self._by_name])
+        used, warnings = self._checked(names, asked.fills)
         return TableRows(
             table.num_rows,
             asked,
-            table=used.replace_schema_metadata(None),
-            ids=ids,
-            warnings=warnings,
+            table=table.select(used).replace_schema_metadata(None),
+            ids=table[self.model.id] if self.model.id in names else None,
+            warnings=(*said, *warnings),
         )
 
-    def _check(self, names: tuple[str, ...], fills: bool) -> tuple[str, ...]:
-        """Raise where a table with these columns cannot be scored; return what to warn of."""
+    def _check(
+        self, names: tuple[str, ...], fills: bool
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Raise where a table with these columns cannot be scored.
+
+        Returns
+        -------
+        The columns that are used, and what to warn of.
+        """
         said: list[str] = []
         model = self._filling if fills else self.model
         empty = pa.table({name: pa.nulls(0) for name in names})
         model.encode(empty, warn=lambda warning: said.append(str(warning)))
-        return tuple(said)
+        return tuple(name for name in names if name in self._by_name), tuple(said)
 
     # Scoring
 
-    def score(self, requests: Sequence[TableRows]) -> list[Scored | AloofError]:
+    def score(self, requests: Sequence[TableRows]) -> list[Scored | Exception]:
         """Return what there is to say about each request."""
         together: dict[Any, list[int]] = {}
         for place, request in enumerate(requests):
             key = request.key
             together.setdefault((place,) if key is None else key, []).append(place)
-        answers: list[Scored | AloofError | None] = [None] * len(requests)
+        answers: list[Scored | Exception | None] = [None] * len(requests)
         groups: list[_Group] = []
         said: dict[int, list[str]] = {}
         for places in together.values():
@@ -287,26 +251,24 @@ class ServedTable(Served[TableRows]):
         self,
         requests: Sequence[TableRows],
         places: list[int],
-        answers: list[Scored | AloofError | None],
+        answers: list[Scored | Exception | None],
         said: dict[int, list[str]],
     ) -> list[_Group]:
         """Encode requests as one table; where that fails, each by itself."""
         unread: list[str] = []
         try:
-            table = _joined([requests[place] for place in places])
+            table = self._joined([requests[place] for place in places])
             model = self._filling if requests[places[0]].asked.fills else self.model
             encoded = model.encode(
                 table, warn=_nothing, unreadable=lambda found: unread.append(found.column)
             )
-        except (AloofError, UnicodeError) as error:
+        except (AloofError, Refused) as error:
             if len(places) > 1:
                 return [
                     group
                     for place in places
                     for group in self._encoded(requests, [place], answers, said)
                 ]
-            if not isinstance(error, AloofError):
-                error = TableError("A text has characters that are none.")
             answers[places[0]] = error
             return []
         if unread:
@@ -316,6 +278,65 @@ class ServedTable(Served[TableRows]):
                 said[place] = self._unreadable(own, dict.fromkeys(unread))
                 begin += requests[place].n
         return [_Group(places, table, encoded)]
+
+    def _joined(self, requests: Sequence[TableRows]) -> pa.Table:
+        """Return the rows of requests with the same key as one table.
+
+        Where a value has a type in the company of others that it has not among its own, there
+        is no such table.
+        """
+        first = requests[0]
+        if first.table is not None:
+            tables = [request.table for request in requests]
+            return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+        odd = None
+        columns = {}
+        for name in first.names:
+            values = [value for request in requests for value in request.values(name)]
+            kind = self._type(name, values)
+            if kind is None:
+                odd = name
+                break
+            try:
+                columns[name] = pa.array(values, _ARROW[kind], from_pandas=True)
+            except UnicodeError as error:
+                raise Refused(422, "A text has characters that are none.") from error
+        if odd is None:
+            return pa.table(columns)
+        if len(requests) > 1:
+            raise Refused(422, f"Column {odd!r} has values of several types.")
+        return self._odd(first)
+
+    def _odd(self, request: TableRows) -> pa.Table:
+        """Return rows with values of mixed types, read as those of a frame are."""
+        lists = {name: request.values(name) for name in request.names}
+        try:
+            return check_values(to_table(lists), self.limits)
+        except UnicodeError as error:
+            raise Refused(422, "A text has characters that are none.") from error
+
+    def _type(self, name: str, values: list[Any]) -> str | None:
+        """Return what values are; None: they are mixed, or nobody can tell."""
+        types = {*map(type, values)}
+        types.discard(type(None))
+        if types == {str}:
+            self.limits.check_text(max(len(v) for v in values if v is not None))
+            return "text"
+        if types == {bool}:
+            return "boolean"
+        if not types <= {int, float}:
+            if not types <= {int, float, str, bool}:
+                raise Refused(422, f"Column {name!r} must hold text, numbers or booleans.")
+            return None
+        if int in types:
+            whole = [value for value in values if type(value) is int]
+            if max(whole) > _EXACT or min(whole) < -_EXACT:
+                return None
+        if name in self._numbers:
+            return "number"
+        if not types:
+            return "text"
+        return None if len(types) > 1 else "whole" if int in types else "decimal"
 
     def _unreadable(self, table: pa.Table, names: Mapping[str, Any]) -> list[str]:
         """Say which values of a request cannot be read; others' are none of its business."""
@@ -332,7 +353,7 @@ class ServedTable(Served[TableRows]):
         requests: Sequence[TableRows],
         group: _Group,
         scores: NDArray[np.float64],
-        answers: list[Scored | AloofError | None],
+        answers: list[Scored | Exception | None],
         said: dict[int, list[str]],
     ) -> None:
         """Make answers of scores; reasons are found for all requests of the group at once."""
@@ -453,6 +474,11 @@ class ServedTable(Served[TableRows]):
             while len(self._recent) > kept:
                 self._recent.popleft()
 
+    def forget(self) -> None:
+        """Forget the latest rows."""
+        with self._lock:
+            self._recent.clear()
+
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest rows and those of the training."""
         with self._lock:
@@ -470,23 +496,6 @@ _SHAPES = (
     'Send {"rows": [{"column": value, ...}, ...]} or {"columns": {"column": [value, ...], '
     "...}}, where values are text, numbers, true, false or null."
 )
-
-
-def _joined(requests: Sequence[TableRows]) -> pa.Table:
-    """Return the rows of requests with the same key as one table."""
-    first = requests[0]
-    if first.table is not None:
-        tables = [request.table for request in requests]
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
-    assert first.types is not None
-    columns = {}
-    for name, kind in first.types:
-        values: list[Any] = []
-        for request in requests:
-            assert request.columns is not None
-            values += request.columns[name]
-        columns[name] = pa.array(values, _ARROW[kind], from_pandas=True)
-    return pa.table(columns)
 
 
 def _nothing(warning: AloofWarning) -> None:

@@ -250,7 +250,9 @@ async def open_loop(
     return outcome
 
 
-async def slow_clients(port: int, n: int, request: bytes, stop: asyncio.Event) -> dict[str, int]:
+async def slow_clients(
+    port: int, n: int, request: bytes, stop: asyncio.Event
+) -> dict[str, int]:
     """Connect and send a byte now and then, half of them within the head of a request."""
     head, body = request.split(b"\r\n\r\n", 1)
     closed = 0
@@ -348,7 +350,7 @@ def aloof_server(model: Path, *options: str) -> Process:
     return Process([*command, "--threads", "1", *options], port)
 
 
-PLAIN = '''
+PLAIN = """
 import sys, numpy as np, uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
@@ -365,7 +367,7 @@ def healthz():
 def score(body: Rows):
     return {"scores": (-forest.score_samples(np.array(body.rows))).tolist()}
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", access_log=False)
-'''
+"""
 
 
 # What is sent
@@ -414,13 +416,19 @@ class Case:
                 text = pa.array([str(row[name]) for row in records])
                 as_text = as_text.set_column(place, name, text)
         self.scores = [model.anomaly_score(as_text) for model in self.models]
-        self.parts = [self.table.slice(i, BATCH).combine_chunks() for i in range(0, ROWS, BATCH)]
+        self.parts = [
+            self.table.slice(i, BATCH).combine_chunks() for i in range(0, ROWS, BATCH)
+        ]
         arrow = "application/vnd.apache.arrow.stream"
         self.batches = [
             post("/score", stream(part), arrow, f"Accept: {arrow}") for part in self.parts
         ]
         self.json_batches = [
-            post("/score", json.dumps({"rows": p.to_pylist()}, default=str).encode(), "application/json")
+            post(
+                "/score",
+                json.dumps({"rows": p.to_pylist()}, default=str).encode(),
+                "application/json",
+            )
             for p in self.parts
         ]
         self.part_scores = [self.models[0].anomaly_score(part) for part in self.parts]
@@ -610,7 +618,9 @@ def swap(case: Case, seconds: float) -> dict[str, Any]:
 
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as page:
             lines = page.read().decode().splitlines()
-        loads = next(float(x.split()[-1]) for x in lines if x.startswith("aloof_model_loads_total"))
+        loads = next(
+            float(x.split()[-1]) for x in lines if x.startswith("aloof_model_loads_total")
+        )
     return {
         "rate": round(rate, 1),
         "folder_replaced": swaps,
@@ -627,7 +637,11 @@ def plain(case: Case, seconds: float, folder: Path) -> dict[str, Any]:
         for row in case.numbers[:200].tolist()
     ]
     whole = [
-        post("/score", json.dumps({"rows": case.numbers[i : i + BATCH].tolist()}).encode(), "application/json")
+        post(
+            "/score",
+            json.dumps({"rows": case.numbers[i : i + BATCH].tolist()}).encode(),
+            "application/json",
+        )
         for i in range(0, ROWS, BATCH)
     ]
     found = {}

@@ -80,7 +80,7 @@ class ServedArrays(Served[ArrayRows]):
                 f"{list(values.shape[1:])}.",
             )
         values = values.astype(np.float64)
-        if not np.isfinite(values.astype(np.float32)).all():
+        if not (np.abs(values) <= np.finfo(np.float32).max).all():
             raise Refused(422, "All numbers must be finite, also in single precision.")
         return ArrayRows(len(values), asked, values)
 

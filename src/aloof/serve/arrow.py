@@ -27,7 +27,7 @@ def read_arrow(data: bytes, limits: Limits) -> pa.Table:
     """
     try:
         return _read(data, limits)
-    except (pa.ArrowException, OSError, ValueError, KeyError, struct.error) as error:
+    except (pa.ArrowException, OSError, ValueError, LookupError, struct.error) as error:
         if isinstance(error, TableError):
             raise
         # What Arrow says may quote values.

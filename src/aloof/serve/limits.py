@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -118,7 +118,7 @@ class Refused(Exception):
         super().__init__(words)
         self.status, self.words, self.close = status, words, close
         self.headers = headers or {}
-        self.retry = None if retry is None else 1 + random.randrange(2 + int(2 * retry))
+        self.retry = None if retry is None else 1 + secrets.randbelow(2 + int(2 * retry))
 
 
 def refused_by(error: AloofError) -> Refused:

@@ -69,13 +69,16 @@ class Connection(asyncio.Protocol):
         self.lost = False
 
     def connection_made(self, transport: Any) -> None:
+        """Keep the transport."""
         self.transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Say that there is no answer."""
         self.lost = True
         self._finish(0, b"")
 
     def send(self, request: bytes, done: Callable[[int, bytes], None]) -> None:
+        """Send a request; `done` is called with the status and the body of the answer."""
         self.done = done
         if self.lost:
             self._finish(0, b"")
@@ -83,6 +86,7 @@ class Connection(asyncio.Protocol):
             self.transport.write(request)
 
     def data_received(self, data: bytes) -> None:
+        """Take a part of an answer."""
         self.buffer += data
         end = self.buffer.find(b"\r\n\r\n")
         if end < 0:
@@ -112,6 +116,7 @@ class Outcome:
     late: int = 0  # that had no free connection when they were due
 
     def add(self, status: int, latency: float) -> None:
+        """Count an answer."""
         self.statuses[status] += 1
         self.latencies.setdefault(status, []).append(latency)
 
@@ -260,7 +265,7 @@ async def slow_clients(
     async def one(number: int) -> None:
         nonlocal closed
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
             rest = request
             if number % 2:
                 writer.write(head + b"\r\n\r\n")

@@ -16,7 +16,7 @@ from aloof.serve.warned import keeping_quiet
 from aloof.web.hosts import is_this_machine
 from aloof.web.running import run
 
-__all__ = ["run_server"]
+__all__ = ["run_server", "uvicorn_options"]
 
 # How soon another thread has its turn: the loop must not wait for those that score.
 _SWITCH_SECONDS = 0.001

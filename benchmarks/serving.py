@@ -335,6 +335,12 @@ class Process:
         parts = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
+    def errors(self) -> list[str]:
+        """Return what the log says of errors."""
+        self.log.seek(0)
+        lines = self.log.read().decode().splitlines()
+        return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
+
     def __enter__(self) -> Process:
         return self
 

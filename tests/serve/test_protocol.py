@@ -104,6 +104,7 @@ def test_malformed_inference_requests(
             {"shape": [2**40]},
             {"shape": "2"},
             {"datatype": "FP8"},
+            {"datatype": ["FP64"]},
             {"data": "text"},
             {"data": [[[1, 2]]]},
             {"data": ["a", "b"]},

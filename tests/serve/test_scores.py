@@ -209,6 +209,10 @@ def test_columns_that_are_missing_or_unknown(
             "The model was not trained on these columns and ignores them: 'colour'."
         ]
         del record["city"]
+        status, found = client.score([in_types(new)[1], record])
+        assert status == 422
+        assert "same columns" in found["error"]
+        assert client.score([in_types(new)[1], in_types(new)[2] | {"colour": 1}])[0] == 200
         status, found = client.score([record])
         assert status == 422
         assert "no column 'city'" in found["error"]

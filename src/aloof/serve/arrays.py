@@ -129,6 +129,14 @@ class ServedArrays(Served[ArrayRows]):
         """Return one row of zeros."""
         return {"rows": np.zeros((1, *self._shape)).tolist()}
 
+    def row_schema(self) -> dict[str, Any]:
+        """Return the schema of a row."""
+        most = float(np.finfo(np.float32).max)
+        schema: dict[str, Any] = {"type": "number", "minimum": -most, "maximum": most}
+        for size in reversed(self._shape):
+            schema = {"type": "array", "items": schema, "minItems": size, "maxItems": size}
+        return schema
+
     def rehearsal(self) -> list[ArrayRows]:
         """Return rows of noise."""
         noise = np.random.default_rng(0).standard_normal((_REHEARSED, 1, *self._shape))

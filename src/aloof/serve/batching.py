@@ -278,4 +278,4 @@ def _hand_out(done: list[tuple[_Job, Any]]) -> None:
 
 
 def _too_late() -> Refused:
-    return Refused(504, "The time that the request has is over.", retry=1)
+    return Refused(429, "The time that the request has is over. Try again later.", retry=1)

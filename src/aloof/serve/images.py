@@ -157,6 +157,10 @@ class ServedImages(Served[ImageRows]):
         black = np.zeros((*self.model.shape[1:], 3), np.uint8)
         return {"images": [base64.b64encode(png(black)).decode()]}
 
+    def row_schema(self) -> dict[str, Any]:
+        """Return the schema of an image."""
+        return {"type": "string", "contentEncoding": "base64"}
+
     def rehearsal(self) -> list[ImageRows]:
         """Return images of noise."""
         rng = np.random.default_rng(0)

@@ -18,7 +18,15 @@ from aloof._version import __version__
 from aloof.serve.limits import Limits, Refused
 from aloof.serve.served import Asked, Scored, Served, Tensor, parsed
 
-__all__ = ["HEADER_LENGTH", "as_outputs", "model_metadata", "read_inputs", "server_metadata"]
+__all__ = [
+    "DATATYPES",
+    "HEADER_LENGTH",
+    "OUTPUTS",
+    "as_outputs",
+    "model_metadata",
+    "read_inputs",
+    "server_metadata",
+]
 
 # The header that says how much of a body is JSON.
 HEADER_LENGTH = b"inference-header-content-length"
@@ -36,7 +44,8 @@ _TYPES: dict[str, Any] = {
     "FP32": np.float32,
     "FP64": np.float64,
 }
-_OUTPUTS = {
+DATATYPES = ("BYTES", *_TYPES)
+OUTPUTS = {
     "anomaly_score": "FP64",
     "p_value": "FP64",
     "is_anomaly": "BOOL",
@@ -55,7 +64,7 @@ def model_metadata(name: str, served: Served[Any]) -> dict[str, Any]:
     """Return what a model takes and gives."""
     outputs = [
         {"name": output, "datatype": kind, "shape": [-1]}
-        for output, kind in _OUTPUTS.items()
+        for output, kind in OUTPUTS.items()
         if output != "reasons"
         and (output != "p_value" or served.model.detector.calibration_scores_ is not None)
     ]
@@ -99,8 +108,10 @@ def read_inputs(
         tensors.append(tensor)
     if used != len(binary):
         raise Refused(400, "There are more bytes behind the JSON than its tensors have.")
-    _check_outputs(request.get("outputs"))
-    return request, tensors, _asked(request.get("parameters"))
+    if not isinstance(request.get("id", ""), str):
+        raise Refused(400, "The id must be text.")
+    _check_outputs(request.get("outputs", []))
+    return request, tensors, _asked(request.get("parameters", {}))
 
 
 def _is_input(given: Any) -> bool:
@@ -115,23 +126,21 @@ def _is_input(given: Any) -> bool:
 
 
 def _check_outputs(outputs: Any) -> None:
-    if outputs is None:
-        return
     if not isinstance(outputs, list):
         raise Refused(400, "The outputs must be a list.")
     for output in outputs:
         name = output.get("name") if isinstance(output, dict) else None
-        if not isinstance(name, str) or name not in _OUTPUTS:
-            raise Refused(400, f"There are the outputs {', '.join(_OUTPUTS)}.")
+        if not isinstance(name, str) or name not in OUTPUTS:
+            raise Refused(400, f"There are the outputs {', '.join(OUTPUTS)}.")
 
 
 def _asked(parameters: Any) -> Asked:
-    if parameters is not None and not isinstance(parameters, dict):
+    if not isinstance(parameters, dict):
         raise Refused(400, "The parameters must be an object.")
-    reasons = (parameters or {}).get("reasons", 0)
+    reasons = parameters.get("reasons", 0)
     if type(reasons) is not int or not 0 <= reasons <= 100:
         raise Refused(400, "The parameter reasons must be a number from 0 to 100.")
-    fills = (parameters or {}).get("missing_columns", "refuse")
+    fills = parameters.get("missing_columns", "refuse")
     if fills not in ("refuse", "fill"):
         raise Refused(400, "The parameter missing_columns must be refuse or fill.")
     return Asked(reasons=reasons, fills=fills == "fill")
@@ -142,8 +151,8 @@ def _tensor(
 ) -> tuple[Tensor, int]:
     """Return a tensor, and how many binary bytes it has, from `begin` on."""
     name, shape, kind = given["name"], tuple(given["shape"]), given.get("datatype")
-    if kind != "BYTES" and kind not in _TYPES:
-        raise Refused(400, f"The datatype must be BYTES or one of {', '.join(_TYPES)}.")
+    if not isinstance(kind, str) or kind not in DATATYPES:
+        raise Refused(400, f"The datatype must be one of {', '.join(DATATYPES)}.")
     n = 1
     for size in shape:
         n *= size
@@ -224,12 +233,12 @@ def as_outputs(
     found["is_anomaly"] = scored.flagged.tolist()
     if scored.reasons is not None:
         found["reasons"] = ["; ".join(told) for told in scored.reasons]
-    wanted = [output["name"] for output in request.get("outputs") or ()]
+    wanted = [output["name"] for output in request.get("outputs", ())]
     answer: dict[str, Any] = {"model_name": model, "model_version": version}
-    if isinstance(request.get("id"), str):
+    if "id" in request:
         answer["id"] = request["id"]
     answer["outputs"] = [
-        {"name": name, "datatype": _OUTPUTS[name], "shape": [n], "data": values}
+        {"name": name, "datatype": OUTPUTS[name], "shape": [n], "data": values}
         for name, values in found.items()
         if not wanted or name in wanted
     ]

@@ -121,7 +121,7 @@ class Metrics:
             )
         counter.inc()
         histogram.observe(seconds)
-        if status in (408, 413, 429, 503, 504):
+        if status in (408, 413, 429, 503):
             self._refused.labels(str(status)).inc()
 
     def scored(self, model: str, rows: int, flagged: int) -> None:

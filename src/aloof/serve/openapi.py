@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from aloof.serve.answers import JSON
 from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM
+from aloof.serve.inference import DATATYPES, OUTPUTS
 from aloof.serve.limits import Limits
 from aloof.serve.served import Served
 from aloof.serve.slots import Slots
@@ -32,13 +33,11 @@ _ERRORS = {
     "415": "No such form of a body.",
     "421": "Asked for under a wrong name.",
     "422": "The rows do not fit the model.",
-    "429": "Too many rows wait. Try again after Retry-After seconds.",
+    "429": "Too many rows wait, or for too long. Try again after Retry-After seconds.",
     "503": "Not ready, or shutting down.",
-    "504": "The time that the client gave is over.",
 }
 _ALWAYS = ("401", "403", "421")
-_SCORING = ("400", "404", "406", "408", "413", "415", "422", "429", "503", "504")
-_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+_SCORING = ("400", "404", "406", "408", "413", "415", "422", "429", "503")
 _RESULT = {
     "type": "object",
     "properties": {
@@ -202,14 +201,16 @@ def _errors(statuses: tuple[str, ...]) -> dict[str, Any]:
 
 def _scoring(served: Served[Any], limits: Limits) -> dict[str, Any]:
     example = served.example()
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    content: dict[str, Any] = {
-        kind: binary for kind in served.takes if kind not in (JSON, "text/plain")
+    content = {JSON: {"schema": _body(served, limits), "example": example}}
+    answer = {
+        JSON: {"schema": _ANSWER},
+        ARROW_STREAM: {"schema": {"type": "string", "format": "binary"}},
     }
-    content[JSON] = {"schema": _body(served, limits), "example": example}
-    answer = {JSON: {"schema": _ANSWER}, ARROW_STREAM: binary}
+    others = ", ".join(kind for kind in served.takes if kind != JSON)
     return {
         "summary": f"Score {served.model.things}.",
+        # What is valid CSV, or a valid image, is nothing that a schema could say.
+        "description": f"Besides JSON, a body may be {others}.",
         "parameters": [_REASONS, _TIMEOUT] if ARROW_FILE in served.takes else [_TIMEOUT],
         "requestBody": {"required": True, "content": content},
         "responses": {
@@ -220,25 +221,10 @@ def _scoring(served: Served[Any], limits: Limits) -> dict[str, Any]:
 
 
 def _body(served: Served[Any], limits: Limits) -> dict[str, Any]:
-    """Return the schema of a request in JSON, as the example shows it."""
-    ((key, (first, *_)),) = served.example().items()
-    if isinstance(first, dict):
-        item: dict[str, Any] = {
-            "type": "object",
-            "properties": {name: _SCALAR for name in first},
-            "required": [*first],
-        }
-    elif isinstance(first, list):
-        n = len(first)
-        item = {
-            "type": "array",
-            "items": {"type": "number", "minimum": -1e30, "maximum": 1e30},
-            "minItems": n,
-            "maxItems": n,
-        }
-    else:
-        item = {"type": "string", "contentEncoding": "base64"}
-    rows = {"type": "array", "items": item, "minItems": 1, "maxItems": limits.rows}
+    """Return the schema of a request in JSON."""
+    (key,) = served.example()
+    rows = {"type": "array", "items": served.row_schema(), "minItems": 1}
+    rows["maxItems"] = limits.rows
     return {
         "type": "object",
         "properties": {key: rows},
@@ -252,19 +238,35 @@ def _inference(served: Served[Any]) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "name": {"type": "string"},
-            "shape": {"type": "array", "items": {"type": "integer", "minimum": 0}},
-            "datatype": {"type": "string"},
+            "shape": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0},
+                "minItems": 1,
+                "maxItems": 8,
+            },
+            "datatype": {"type": "string", "enum": [*DATATYPES]},
             "data": {"type": "array"},
         },
         "required": ["name", "shape", "datatype", "data"],
+    }
+    output = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "enum": [*OUTPUTS]}},
+        "required": ["name"],
     }
     schema = {
         "type": "object",
         "properties": {
             "id": {"type": "string"},
-            "parameters": _OBJECT,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "reasons": _REASONS["schema"],
+                    "missing_columns": {"type": "string", "enum": ["refuse", "fill"]},
+                },
+            },
             "inputs": {"type": "array", "items": tensor, "minItems": 1},
-            "outputs": {"type": "array", "items": _OBJECT},
+            "outputs": {"type": "array", "items": output},
         },
         "required": ["inputs"],
     }

@@ -158,6 +158,10 @@ class Served(ABC, Generic[_R]):
         """Return a request in JSON that works."""
 
     @abstractmethod
+    def row_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of what the list in `example` holds."""
+
+    @abstractmethod
     def score(self, requests: Sequence[_R]) -> list[Scored | Exception]:
         """Return what there is to say about each request, or why there is nothing.
 
@@ -210,7 +214,7 @@ class Served(ABC, Generic[_R]):
         return Scored(scores, p, self.model.decide(scores), names, reasons, warnings)
 
     def _not_taken(self, content: Content) -> Refused:
-        given = f"not {content.kind}" if content.kind else "and says so in Content-Type"
+        given = f"not {content.kind[:100]}" if content.kind else "and says so in Content-Type"
         return Refused(
             415, f"A model of {self.model.kind} takes {', '.join(self.takes)}, {given}."
         )

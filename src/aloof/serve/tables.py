@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from aloof.exceptions import AloofError, AloofWarning
 from aloof.models.table import TableModel, to_table
 from aloof.models.table.columns.number import NumberColumn
+from aloof.models.table.columns.timestamp import TimestampColumn
 from aloof.models.table.drift import RowSample
 from aloof.models.table.files import in_memory
 from aloof.models.table.lines import TEXT
@@ -135,9 +136,16 @@ class ServedTable(Served[TableRows]):
         if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
             raise Refused(422, _SHAPES)
         self.limits.check_rows(len(records))
-        names = tuple(records[0])
-        if len(records) > 1:
+        names, first = tuple(records[0]), records[0].keys()
+        if any(record.keys() != first for record in records):
             names = tuple(dict.fromkeys(name for record in records for name in record))
+            known = self._by_name.keys()
+            # What is said of a row must not depend on what others of the request have.
+            if any(record.keys() & known != first & known for record in records):
+                raise Refused(
+                    422,
+                    "All rows must have the same columns. Write null for a missing value.",
+                )
         self.limits.check_columns(len(names))
         used, warnings = self._checked(names, asked.fills)
         ids = None
@@ -426,6 +434,20 @@ class ServedTable(Served[TableRows]):
         """Return one row."""
         typical = self._typical(np.zeros((1, self.model.encoder.n_features)))
         return {"rows": [{name: values[0] for name, values in typical.items()}]}
+
+    def row_schema(self) -> dict[str, Any]:
+        """Return the schema of a record."""
+        anything = {"type": ["string", "number", "boolean", "null"]}
+        written = {"type": ["string", "null"]}
+        columns = self.model.encoder.columns
+        return {
+            "type": "object",
+            "properties": {
+                column.name: written if isinstance(column, TimestampColumn) else anything
+                for column in columns
+            },
+            "required": [column.name for column in columns],
+        }
 
     def rehearsal(self) -> list[TableRows]:
         """Return rows that the encoder makes of random features."""

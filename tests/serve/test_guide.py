@@ -55,6 +55,7 @@ def test_limits_are_those_of_the_code() -> None:
         f"{limits.unpacked // 2**20} MiB",
         f"{limits.memory // 2**20} MiB",
         f"{limits.rows:,} (`--max-rows`)",
+        f"{limits.requests}; {limits.queue:,} (`--max-queue`)",
         f"{limits.columns:,}; {limits.text:,}; {limits.pixels // 10**6} million",
         f"{limits.header_seconds:g} s; {limits.body_seconds:g} s",
         f"| {limits.send_seconds:g} s |",

@@ -197,6 +197,37 @@ def test_a_full_queue_refuses_at_once_and_loses_nothing(
         assert client.metric('aloof_refused_total{status="429"}') == 20
 
 
+def test_too_many_requests_are_refused_before_they_are_read(
+    made: Path, new: pa.Table, serving: Callable[..., Any]
+) -> None:
+    record = in_types(new)[0]
+    with serving(made / "model", limits=Limits(requests=2)) as client:
+        head = b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+        slow = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(5)]
+        for connection in slow:  # they take nobody's place
+            connection.sendall(head)
+        held, kind, answers = Held(client), type(client), []
+
+        def ask() -> None:
+            own = kind(client.port, client.server)
+            answers.append(own.score([record])[0])
+            own.close()
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while client.server._unanswered < 2:
+            time.sleep(0.01)
+        assert client.ask("POST", "/score", b"no JSON", JSON)[0] == 429
+        held.let_go()
+        for thread in [*threads]:
+            thread.join()
+        assert answers == [200, 200]
+        assert client.score([record])[0] == 200
+        for connection in slow:
+            connection.close()
+
+
 def test_deadlines_of_clients(made: Path, new: pa.Table, serving: Callable[..., Any]) -> None:
     record = in_types(new)[0]
     with serving(made / "model") as client:

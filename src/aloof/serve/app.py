@@ -108,6 +108,7 @@ class Server:
             drifted=self.metrics.drifted,
             before=self._read_tokens,
         )
+        self._unanswered = 0
         self._readers = ThreadPoolExecutor(_READERS, "reading")
         self._app = self._routes()
 
@@ -227,23 +228,48 @@ class Server:
         slot = self.slots.find(name)
         served = slot.ready()
         deadline = time.monotonic() + seconds_given(headers, self.limits.request_seconds)
-        self.queue.check(1, deadline)
+        self._check_room(deadline)
         with Held(self.budget) as held:
+            # Whoever takes long to send a body takes nobody's place meanwhile.
             data = await read_body(headers, receive, self.limits, held)
-            if coding := headers.get(b"content-encoding", b"").decode("latin-1"):
-                data = await self._aside(unpacked, data, coding.strip().lower(), self.limits)
-                held.take(len(data))
+            self._check_room(deadline)
+            self._unanswered += 1
             try:
-                rows, render = await read(served, data)
-            except AloofError as error:
-                raise refused_by(error) from error
+                return await self._in_turn(headers, slot, served, data, held, read, deadline)
+            finally:
+                self._unanswered -= 1
 
-            def finish(scored: Scored) -> bytes:
-                flagged = int(np.count_nonzero(scored.flagged))
-                self.metrics.scored(slot.name, len(scored.scores), flagged)
-                return render(scored, model=slot.name, version=served.version)
+    def _check_room(self, deadline: float) -> None:
+        if self._unanswered >= self.limits.requests:
+            words = "Too many requests are waiting. Try again later."
+            raise Refused(429, words, retry=self.queue.seconds)
+        self.queue.check(1, deadline)
 
-            answer: bytes = await self.queue.score(served, rows, finish, deadline)
+    async def _in_turn(
+        self,
+        headers: dict[bytes, bytes],
+        slot: Slot,
+        served: Served[Any],
+        data: bytes,
+        held: Held,
+        read: Callable[[Served[Any], bytes], Awaitable[tuple[Rows, _Render]]],
+        deadline: float,
+    ) -> bytes:
+        """Return the answer to a request that has arrived."""
+        if coding := headers.get(b"content-encoding", b"").decode("latin-1"):
+            data = await self._aside(unpacked, data, coding.strip().lower(), self.limits)
+            held.take(len(data))
+        try:
+            rows, render = await read(served, data)
+        except AloofError as error:
+            raise refused_by(error) from error
+
+        def finish(scored: Scored) -> bytes:
+            flagged = int(np.count_nonzero(scored.flagged))
+            self.metrics.scored(slot.name, len(scored.scores), flagged)
+            return render(scored, model=slot.name, version=served.version)
+
+        answer: bytes = await self.queue.score(served, rows, finish, deadline)
         return answer
 
     async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:

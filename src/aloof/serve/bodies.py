@@ -11,7 +11,7 @@ from aloof.serve.limits import Limits, Refused
 
 __all__ = ["Budget", "Gone", "Held", "linger", "read_body", "unpacked"]
 
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+_Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _LINGER_BYTES, _LINGER_SECONDS = 2**24, 2.0
 
@@ -65,7 +65,7 @@ class Held:
 
 async def read_body(
     headers: Mapping[bytes, bytes],
-    receive: Receive,
+    receive: _Receive,
     limits: Limits,
     held: Held,
 ) -> bytes:
@@ -99,7 +99,7 @@ async def read_body(
         ) from None
 
 
-async def _gather(receive: Receive, limits: Limits, held: Held) -> bytes:
+async def _gather(receive: _Receive, limits: Limits, held: Held) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -124,7 +124,7 @@ def _too_large(limits: Limits) -> Refused:
     )
 
 
-async def linger(receive: Receive) -> None:
+async def linger(receive: _Receive) -> None:
     """Read on for a moment after a refusal: a client that is still sending can then see why."""
     seen = 0
     try:

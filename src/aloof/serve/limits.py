@@ -34,6 +34,9 @@ class Limits:
         Characters of one value.
     pixels
         Of one image.
+    requests
+        Requests that have arrived and are not answered yet. More are refused at once, before
+        they are read: reading many small ones takes longer than scoring them.
     queue
         Rows that wait for their scores, of all requests. More are refused at once.
     batch
@@ -57,6 +60,7 @@ class Limits:
     columns: int = 10_000
     text: int = 100_000
     pixels: int = 25_000_000
+    requests: int = 512
     queue: int = 20_000
     batch: int = 2048
     header_seconds: float = 10.0

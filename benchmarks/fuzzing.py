@@ -7,7 +7,7 @@ good ones at random (seeded): bytes of Arrow, JSON, CSV and of the Open Inferenc
 some that are made to hurt: 10^6 columns, JSON nested 10^5 deep, gzip bombs, NaN and numbers
 with thousands of digits, headers that lie. Counts the answers, and looks for 5xx, tracebacks
 and growth of memory. If Schemathesis is installed, its checks run as well, so many examples
-for each operation.
+for each operation. At the end, a server with 100 file descriptors gets 200 connections.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import argparse
 import asyncio
 import gzip
 import json
+import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
-from serving import Connection, aloof_server, connected, post, stream
+from serving import Connection, aloof_server, capacity, connected, post, stream
 
 ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
@@ -239,6 +241,29 @@ def schemathesis(port: int, examples: int) -> dict[str, Any]:
     return {"exit_code": done.returncode, "output": done.stdout.splitlines()[-90:]}
 
 
+def few_descriptors(model: Path) -> dict[str, Any]:
+    """Open more connections than the server has file descriptors; then ask as usual."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))  # a child inherits it
+    try:
+        server = aloof_server(model)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    row = table(1, 9).to_pylist()
+    with server:
+        opened = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+        time.sleep(2)
+        for connection in opened:
+            connection.close()
+        time.sleep(2)
+        ask = post("/score", json.dumps(row).encode(), JSON)
+        found = asyncio.run(
+            capacity(server.port, [ask], lambda *_: True, seconds=1, connections=4)
+        )
+        alive = server.process.poll() is None
+    return {"alive": alive, "statuses": {str(k): v for k, v in found.statuses.items()}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=5000)
@@ -271,6 +296,7 @@ def main() -> None:
                 found["schemathesis"] = schemathesis(server.port, given.schemathesis)
             found["errors_in_the_log"] = server.errors()[:20]
             found["alive"] = server.process.poll() is None
+        found["few_descriptors"] = few_descriptors(Path(name) / "model")
     text = json.dumps(found, indent=1)
     print(text)
     if given.out is not None:

@@ -60,7 +60,7 @@ class Limits:
     columns: int = 10_000
     text: int = 100_000
     pixels: int = 25_000_000
-    requests: int = 512
+    requests: int = 256
     queue: int = 20_000
     batch: int = 2048
     header_seconds: float = 10.0

@@ -172,7 +172,7 @@ def test_drift_is_a_figure(made: Path, new: pa.Table, serving: Callable[..., Any
         keeper._look_for_drift()
         assert client.metric("aloof_drift{") >= 1
         served = client.server.slots["model"].served
-        assert sum(table.num_rows for table in served._recent) <= 2048
+        assert sum(table.num_rows for table in served._recent.all()) <= 2048
         for _ in range(14):
             assert client.score(records)[0] == 200
         keeper._look_for_drift()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["JSON", "as_arrow", "as_json", "chosen_form"]
 JSON = "application/json"
 
 
+@lru_cache(64)
 def chosen_form(accept: str) -> str:
     """Return the media type to answer in, given an Accept header.
 

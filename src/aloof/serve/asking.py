@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -76,9 +77,14 @@ def content_of(data: bytes, header: bytes) -> Content:
     >>> content_of(b"", b'text/csv; charset="latin-1"').parameters
     {'charset': 'latin-1'}
     """
+    return Content(data, *_media_type(header))
+
+
+@lru_cache(64)
+def _media_type(header: bytes) -> tuple[str, Mapping[str, str]]:
     kind, *rest = header.decode("latin-1").split(";")
     parameters = {}
     for part in rest:
         name, _, value = part.partition("=")
         parameters[name.strip().lower()] = value.strip().strip('"')
-    return Content(data, kind.strip().lower(), parameters)
+    return kind.strip().lower(), parameters

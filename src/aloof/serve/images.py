@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +15,7 @@ from aloof.models.images.decoding import Channels, Look, decode_whole, look
 from aloof.models.images.reading import ImageSet
 from aloof.serve.forms import FORM, read_form
 from aloof.serve.limits import Limits, Refused
+from aloof.serve.recent import Recent
 from aloof.serve.served import (
     Asked,
     Content,
@@ -32,7 +31,6 @@ __all__ = ["ImageRows", "ServedImages"]
 
 _JSON = "application/json"
 _KINDS = ("image/png", "image/jpeg", "image/webp", "image/bmp", "image/tiff")
-_RECENT = 2048
 _REHEARSED = 4
 
 
@@ -63,8 +61,7 @@ class ServedImages(Served[ImageRows]):
 
     def __init__(self, model: ImageModel, limits: Limits) -> None:
         super().__init__(model, limits)
-        self._recent: deque[ImageRows] = deque()
-        self._lock = threading.Lock()
+        self._recent: Recent[ImageRows] = Recent()
 
     def read(self, content: Content, asked: Asked) -> ImageRows:
         """Return the images of a body."""
@@ -116,7 +113,9 @@ class ServedImages(Served[ImageRows]):
             names = None if request.names is None else ("file", request.names)
             answers.append(self._scored(scores[begin : begin + request.n], names))
             begin += request.n
-        self._remember(requests)
+        for request in requests:
+            if request.looks:
+                self._recent.add(request, request.n, request.pixels.nbytes)
         return answers
 
     def inputs(self) -> list[dict[str, Any]]:
@@ -167,22 +166,13 @@ class ServedImages(Served[ImageRows]):
         noise = rng.integers(0, 256, (_REHEARSED, 1, *self.model.shape), np.uint8)
         return [ImageRows(1, Asked(), pixels) for pixels in noise]
 
-    def _remember(self, requests: Sequence[ImageRows]) -> None:
-        with self._lock:
-            self._recent += [request for request in requests if request.looks]
-            rows = sum(request.n for request in self._recent)
-            while len(self._recent) > 1 and rows > _RECENT:
-                rows -= self._recent.popleft().n
-
     def forget(self) -> None:
-        """Forget the latest rows."""
-        with self._lock:
-            self._recent.clear()
+        """Forget the latest images."""
+        self._recent.clear()
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest images and those of the training."""
-        with self._lock:
-            recent = list(self._recent)
+        recent = self._recent.all()
         if not recent:
             return []
         pixels = np.concatenate([request.pixels for request in recent])

@@ -223,7 +223,7 @@ class Served(ABC, Generic[_R]):
 def parsed(data: bytes) -> Any:
     """Return the content of JSON; raise `Refused` where it is none."""
     try:
-        return json.loads(data)
+        return json.loads(data.decode())
     except RecursionError as error:
         raise Refused(400, "The JSON is nested too deeply.") from error
     except ValueError as error:

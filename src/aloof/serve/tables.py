@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,6 +20,7 @@ from aloof.models.table.files import in_memory
 from aloof.models.table.lines import TEXT
 from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, check_values, read_arrow
 from aloof.serve.limits import Limits, Refused
+from aloof.serve.recent import Recent
 from aloof.serve.served import Asked, Content, Rows, Scored, Served, Tensor, parsed
 from aloof.serve.warned import gathering
 
@@ -34,7 +33,6 @@ _SCALARS = (str, int, float, bool, type(None))
 # nothing can be read, and whether it does must not depend on other requests.
 _BY_ITSELF = 20
 _MOST_LOOKED_AT = 3  # columns with unreadable values that are named to a client
-_RECENT_ROWS, _RECENT_BYTES = 2048, 8 * 2**20
 _REHEARSED = 8
 _ARROW = {"number": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
 _ARROW |= {"whole": pa.int64(), "decimal": pa.float64()}
@@ -108,8 +106,7 @@ class ServedTable(Served[TableRows]):
             name for name, one in self._by_name.items() if isinstance(one, NumberColumn)
         }
         self._checked = lru_cache(64)(self._check)
-        self._recent: deque[pa.Table] = deque()
-        self._lock = threading.Lock()
+        self._recent: Recent[pa.Table] = Recent()
 
     # Reading
 
@@ -251,7 +248,8 @@ class ServedTable(Served[TableRows]):
             for group in groups:
                 begin, end = end, end + len(group.encoded)
                 self._settle(requests, group, scores[begin:end], answers, said)
-                self._remember(group.table)
+                table = group.table
+                self._recent.add(table, table.num_rows, table.nbytes)
         assert all(answer is not None for answer in answers)
         return answers  # type: ignore[return-value]
 
@@ -481,30 +479,13 @@ class ServedTable(Served[TableRows]):
 
     # Drift
 
-    def _remember(self, table: pa.Table) -> None:
-        """Keep the latest rows, as many as are needed to compare them with the training."""
-        table = table.slice(max(0, table.num_rows - _RECENT_ROWS))
-        with self._lock:
-            self._recent.append(table)
-            rows = size = 0
-            for kept, other in enumerate(reversed(self._recent)):
-                rows, size = rows + other.num_rows, size + other.get_total_buffer_size()
-                if kept and (rows > _RECENT_ROWS or size > _RECENT_BYTES):
-                    break
-            else:
-                return
-            while len(self._recent) > kept:
-                self._recent.popleft()
-
     def forget(self) -> None:
         """Forget the latest rows."""
-        with self._lock:
-            self._recent.clear()
+        self._recent.clear()
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest rows and those of the training."""
-        with self._lock:
-            tables = list(self._recent)
+        tables = self._recent.all()
         if not tables:
             return []
         sample = RowSample(self.model.encoder)

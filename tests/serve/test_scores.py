@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serve_rows import in_types
 
+import aloof as package
 from aloof.exceptions import CalibrationWarning
 from aloof.models.table import TableModel
 from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, write_arrow
@@ -328,3 +329,32 @@ def test_arrays(serving: Callable[..., Any], tmp_path: Path) -> None:
         tensor = {"name": "rows", "shape": [20, 3], "datatype": "FP64", "data": rows}
         status, found = client.score({"inputs": [tensor]}, "/v2/models/numbers/infer")
         assert found["outputs"][0]["data"] == scores
+
+
+def test_lines_of_text(serving: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("sentencex")
+    from aloof.text import HASHING
+
+    normal = ("the parcel arrived on time", "quick delivery, friendly reply", "fine as always")
+    (tmp_path / "train.txt").write_text("".join(f"{normal[i % 3]} {i}\n" for i in range(600)))
+    with pytest.warns(UserWarning, match="no labelled anomalies"):
+        model = package.fit(
+            tmp_path / "train.txt",
+            embedder=HASHING,
+            members=1,
+            max_epochs=3,
+            hidden=(16,),
+            latent_dim=4,
+        )
+    model.save(tmp_path / "mails")
+    (tmp_path / "new.txt").write_text("the parcel arrived on time\n\nmy account was hacked\n")
+    scores = model.anomaly_score(tmp_path / "new.txt").tolist()
+    body = (tmp_path / "new.txt").read_bytes()
+    with serving(tmp_path / "mails") as client:
+        status, found = client.ask("POST", "/score?reasons=1", body, "text/plain")
+        assert status == 200, found
+        assert [row["anomaly_score"] for row in found["results"]] == scores
+        status, found = client.score({"rows": [{"text": "my account was hacked"}]})
+        assert [row["anomaly_score"] for row in found["results"]] == scores[2:]
+        assert client.ask("POST", "/score", b"\xff", "text/plain")[0] == 400
+        assert client.ask("POST", "/score", b"a", "text/plain; charset=klingon")[0] == 400

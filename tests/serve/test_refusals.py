@@ -247,6 +247,18 @@ def test_deadlines_of_clients(made: Path, new: pa.Table, serving: Callable[..., 
         assert client.metric("aloof_rows_total") <= before + 2
 
 
+def test_a_clock_that_jumps_changes_nothing(
+    made: Path, new: pa.Table, serving: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, real = in_types(new)[0], time.time
+    with serving(made / "model", watch_seconds=0.02) as client:
+        for years in (-20, 20):
+            monkeypatch.setattr(time, "time", lambda y=years: real() + y * 3e7)
+            assert client.score([record], X_Timeout_Ms="5000")[0] == 200
+            assert client.get("/readyz")[0] == 200
+        assert client.metric("aloof_errors_total") == 0
+
+
 def test_slow_clients_hold_nothing(
     made: Path, new: pa.Table, serving: Callable[..., Any]
 ) -> None:

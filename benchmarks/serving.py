@@ -678,6 +678,38 @@ def plain(case: Case, seconds: float, folder: Path) -> dict[str, Any]:
     return found
 
 
+def in_short(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what a table shows: rates at capacity, latencies at 0.7 of it."""
+    single, later = record["single"], "at_0.7_of_capacity"
+    plain_single, plain_batch = record["plain"]["single"], record["plain"]["batch"]
+    arrow, as_json = record["batches"]["arrow"], record["batches"]["json"]
+    shown = {
+        "single rows": (single["capacity"], single[later]),
+        "single rows, no batching": (single["unbatched"], None),
+        "1,000 rows, Arrow": (arrow, arrow[later]),
+        "1,000 rows, JSON": (as_json, as_json[later]),
+        "IsolationForest, single rows": (plain_single, plain_single[later]),
+        "IsolationForest, 1,000 rows": (plain_batch, plain_batch[later]),
+    }
+    runs = []
+    for what, (most, late) in shown.items():
+        run = {"what": what, "rows_per_second": most["rows_per_second"]}
+        for name in ("p50_ms", "p99_ms"):
+            run[name] = None if late is None else late[name]
+        runs.append(run)
+    memory = record["overload"]["megabytes_first_and_last_third"]
+    refused = record["overload"]["statuses"].get("429", 0)
+    return {
+        "runs": runs,
+        "ratios": {
+            "batched_against_unbatched": single["batched_against_unbatched"],
+            "arrow_against_in_process": arrow["against_in_process_per_second"],
+            "memory_last_against_first_third": round(memory[1] / memory[0], 3),
+            "refused_share": refused / sum(record["overload"]["statuses"].values()),
+        },
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each measurement")
@@ -714,6 +746,8 @@ def main() -> None:
         for step in wanted:
             record[step] = steps[step]()
             print(json.dumps({step: record[step]}, indent=1), flush=True)
+    if not given.only:
+        record |= in_short(record)
     if given.out is not None:
         given.out.write_text(json.dumps(record, indent=1) + "\n")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,12 @@ _Render = Callable[..., bytes]
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
+]
+_TURNED_AWAY = b'{"error": "Too many requests are waiting. Try again later."}'
+_TURNED_AWAY_HEADERS = [
+    (b"content-type", JSON.encode()),
+    (b"content-length", b"%d" % len(_TURNED_AWAY)),
+    *_HEADERS,
 ]
 _INLINE = 32 * 1024  # bytes of a body that are decoded at once, without a thread
 _READERS = 2
@@ -120,6 +127,10 @@ class Server:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        way = _scoring(scope["path"])
+        if way is not None and self._unanswered >= self.limits.requests:
+            await self._turn_away(way, send)
+            return
         started, status = time.monotonic(), 0
         headers = dict(scope["headers"])
 
@@ -133,7 +144,6 @@ class Server:
         route = "other"
         try:
             self.access.check(scope["path"], headers)
-            way = _scoring(scope["path"])
             if way is None:
                 await self._app(scope, receive, watched)
                 route = getattr(scope.get("route"), "path", "other")
@@ -153,6 +163,17 @@ class Server:
                 await self._refuse(_failure(), scope, receive, watched)
         finally:
             self.metrics.answered(route, status, time.monotonic() - started)
+
+    async def _turn_away(self, way: _Way, send: _Send) -> None:
+        """Refuse a request for which there is no room, with as little work as possible.
+
+        The more of them there are, the less time is left for those that are answered.
+        """
+        wait = b"%d" % (1 + secrets.randbelow(2 + int(2 * self.queue.seconds)))
+        headers = [*_TURNED_AWAY_HEADERS, (b"retry-after", wait)]
+        await send({"type": "http.response.start", "status": 429, "headers": headers})
+        await send({"type": "http.response.body", "body": _TURNED_AWAY})
+        self.metrics.answered(way.route, 429, 0.0)
 
     async def _refuse(
         self, refused: Refused, scope: _Scope, receive: _Receive, send: _Send
@@ -228,22 +249,15 @@ class Server:
         slot = self.slots.find(name)
         served = slot.ready()
         deadline = time.monotonic() + seconds_given(headers, self.limits.request_seconds)
-        self._check_room(deadline)
+        self.queue.check(1, deadline)
         with Held(self.budget) as held:
             # Whoever takes long to send a body takes nobody's place meanwhile.
             data = await read_body(headers, receive, self.limits, held)
-            self._check_room(deadline)
             self._unanswered += 1
             try:
                 return await self._in_turn(headers, slot, served, data, held, read, deadline)
             finally:
                 self._unanswered -= 1
-
-    def _check_room(self, deadline: float) -> None:
-        if self._unanswered >= self.limits.requests:
-            words = "Too many requests are waiting. Try again later."
-            raise Refused(429, words, retry=self.queue.seconds)
-        self.queue.check(1, deadline)
 
     async def _in_turn(
         self,

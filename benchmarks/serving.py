@@ -725,7 +725,8 @@ def main() -> None:
         folder = Path(name)
         case = Case(folder)
         record: dict[str, Any] = {
-            "command": f"python benchmarks/serving.py --minutes {given.minutes:g}",
+            "command": f"python benchmarks/serving.py --seconds {given.seconds:g} "
+            f"--minutes {given.minutes:g}",
             "date": datetime.now(UTC).date().isoformat(),
             "processors": os.cpu_count(),
             "load_average_before": round(os.getloadavg()[0], 2),

@@ -19,7 +19,7 @@ from aloof.web.running import run
 __all__ = ["run_server", "uvicorn_options"]
 
 # How soon another thread has its turn: the loop must not wait for those that score.
-_SWITCH_SECONDS = 0.001
+_SWITCH_SECONDS = 0.0002
 _BACKLOG = 2048
 
 

@@ -496,14 +496,20 @@ def single_rows(case: Case, seconds: float) -> dict[str, Any]:
     found: dict[str, Any] = {}
     ask = dict(requests=case.singles, check=case.single)
     with aloof_server(case.paths[0], "--max-batch", "1") as server:
+        used = server.cpu_seconds()
         outcome = asyncio.run(capacity(server.port, **ask, seconds=seconds, connections=16))
         found["unbatched"] = outcome.summary(1)
+        cpu = (server.cpu_seconds() - used) / outcome.statuses[200]
+        found["unbatched"]["cpu_ms_per_row"] = round(1e3 * cpu, 3)
     with aloof_server(case.paths[0]) as server:
         asyncio.run(capacity(server.port, **ask, seconds=1, connections=64))
+        used = server.cpu_seconds()
         outcome = asyncio.run(
             capacity(server.port, **ask, seconds=seconds, connections=CONNECTIONS)
         )
         found["capacity"] = outcome.summary(1)
+        cpu = (server.cpu_seconds() - used) / outcome.statuses[200]
+        found["capacity"]["cpu_ms_per_row"] = round(1e3 * cpu, 3)
         rate = outcome.statuses[200] / outcome.seconds
         for share in (0.2, 0.7):
             outcome = asyncio.run(

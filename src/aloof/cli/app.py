@@ -22,6 +22,7 @@ _COMMANDS = (
     "threshold",
     "calibrate",
     "drift",
+    "serve",
     "review",
     "label",
     "refit",

@@ -26,6 +26,7 @@ _COMMANDS = (
     "label",
     "refit",
     "versions",
+    "export",
     "info",
     "demo",
 )

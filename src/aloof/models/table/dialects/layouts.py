@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof.models.table.dialects.times import Times
+from aloof.written.times import read_by_pattern
 
 __all__ = ["as_layout", "check_layout", "read_by_layout"]
 
 _DIRECTIVE = re.compile("%.")
 # What Arrow reads as Python does, and faster.
 _QUICK = {"%Y", "%m", "%d", "%H", "%M", "%S"}
-_BEGINNING = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PROBE = dt.datetime(2024, 10, 31, 22, 58, 59, tzinfo=dt.UTC)
 # Days and months as spreadsheets write them, in English and German.
 _LETTERS = re.compile("y{4}|y{2}|j{4}|j{2}|m{1,4}|d{1,2}|t{1,2}|h{1,2}|s{1,2}", re.IGNORECASE)
@@ -68,20 +68,9 @@ def read_by_layout(text: pa.Array, layout: str) -> Times:
         seconds = times.cast(pa.int64()).cast(pa.float64()).to_numpy(zero_copy_only=False)
         return Times(seconds, nowhere, nowhere)
     distinct = pc.unique(text)
-    found = [_one(value.as_py(), layout) for value in distinct]
+    found = [read_by_pattern(value.as_py() or "", layout) for value in distinct]
     places = pc.index_in(text, value_set=distinct, skip_nulls=False)
     taken = places.to_numpy(zero_copy_only=False)
     seconds = np.array([pair[0] for pair in found], np.float64)[taken]
     instants = np.array([pair[1] for pair in found], bool)[taken]
     return Times(seconds, instants, nowhere)
-
-
-def _one(value: str | None, layout: str) -> tuple[float, bool]:
-    try:
-        time = dt.datetime.strptime(value or "", layout)
-    except ValueError:
-        return np.nan, False
-    aware = time.tzinfo is not None
-    if not aware:
-        time = time.replace(tzinfo=dt.UTC)
-    return (time - _BEGINNING).total_seconds(), aware

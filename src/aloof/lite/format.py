@@ -27,7 +27,7 @@ _STAMP = re.compile(re.escape(DIGEST).encode() + rb"\x12@([0-9a-f]{64})")
 
 def stamped(content: bytes) -> bytes:
     """Return the bytes of a model, whose digest is `BLANK`, with the right one."""
-    found = _STAMP.search(content)
+    found = _stamp(content)
     assert found is not None
     assert found[1] == BLANK.encode()
     digest = hashlib.sha256(content).hexdigest().encode()
@@ -39,9 +39,16 @@ def digest_of(content: bytes) -> tuple[str, str] | None:
 
     None: it has none, and was not written by aloof.
     """
-    stamps = list(_STAMP.finditer(content))
-    if not stamps:
+    found = _stamp(content)
+    if found is None:
         return None
-    found = stamps[-1]  # notes come after the graph
     blank = content[: found.start(1)] + BLANK.encode() + content[found.end(1) :]
     return found[1].decode(), hashlib.sha256(blank).hexdigest()
+
+
+def _stamp(content: bytes) -> re.Match[bytes] | None:
+    """Return where the digest is: the last that looks like one, for notes come at the end."""
+    found = None
+    for found in _STAMP.finditer(content):  # noqa: B007
+        pass
+    return found

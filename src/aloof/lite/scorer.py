@@ -149,10 +149,10 @@ class LiteModel:
         return inputs
 
     def _array(self, rows: NDArray[Any]) -> NDArray[Any]:
-        shape = tuple(self.notes["shape"])
         if self.kind == "table":
             names = ", ".join(column.name for column in self.columns[:3])
             raise TableError(f"The model takes a table: columns by name ({names}, ...).")
+        shape = tuple(self.notes["shape"])
         if rows.shape[1:] != shape or rows.dtype.kind not in "fiu":
             raise TableError(
                 f"The model takes numbers of shape (n, {', '.join(map(str, shape))}); got "

@@ -266,6 +266,8 @@ def read_time(
         parts = {name: int(found[name] or "0") for name in ("y", "m", "d", "h", "mi", "s")}
         parts["f"] = int((found["f"] or "0").ljust(9, "0"))
         offset = None
+        if found["zone"] and not found["h"]:
+            return None  # a day begins somewhere else in each zone
         if found["zone"]:
             offset = 0 if found["zone"] == "Z" else offset_of(found["zone"])
         return _seconds(parts, offset, zone, clock=False)

@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from aloof.exceptions import MissingExtraError
 
-__all__ = ["DOUBLE", "FLOAT", "ML", "ROWS", "Graph", "Value"]
+__all__ = ["DOUBLE", "FLAG", "FLOAT", "ML", "ROWS", "Graph", "Value"]
 
 FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-INDEX, FLAG = np.dtype(np.int64), np.dtype(np.bool_)
+FLAG = np.dtype(np.bool_)
 
 ML = "ai.onnx.ml"  # trees, and numbers for words
 # Understood by ONNX Runtime 1.20 and later.
-OPSETS = {"": 20, ML: 5}
-IR_VERSION = 10
+_OPSETS = {"": 20, ML: 5}
+_IR_VERSION = 10
 
 ROWS = "rows"  # what the first axis of every input is called
 
-Number = float | int | bool
+_Number = float | int | bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +45,22 @@ class Value:
     name: str
     dtype: np.dtype[Any]
 
-    def __add__(self, other: Value | Number) -> Value:
+    def __add__(self, other: Value | _Number) -> Value:
         return self._with("Add", other)
 
-    def __sub__(self, other: Value | Number) -> Value:
+    def __sub__(self, other: Value | _Number) -> Value:
         return self._with("Sub", other)
 
-    def __mul__(self, other: Value | Number) -> Value:
+    def __mul__(self, other: Value | _Number) -> Value:
         return self._with("Mul", other)
 
-    def __truediv__(self, other: Value | Number) -> Value:
+    def __truediv__(self, other: Value | _Number) -> Value:
         return self._with("Div", other)
 
-    def __rsub__(self, other: Number) -> Value:
+    def __rsub__(self, other: _Number) -> Value:
         return self.graph.number(other, self.dtype) - self
 
-    def __rtruediv__(self, other: Number) -> Value:
+    def __rtruediv__(self, other: _Number) -> Value:
         return self.graph.number(other, self.dtype) / self
 
     __radd__, __rmul__ = __add__, __mul__
@@ -71,19 +71,19 @@ class Value:
     def __matmul__(self, other: Value) -> Value:
         return self._with("MatMul", other)
 
-    def __le__(self, other: Value | Number) -> Value:
+    def __le__(self, other: Value | _Number) -> Value:
         return self._with("LessOrEqual", other, FLAG)
 
-    def __lt__(self, other: Value | Number) -> Value:
+    def __lt__(self, other: Value | _Number) -> Value:
         return self._with("Less", other, FLAG)
 
-    def __ge__(self, other: Value | Number) -> Value:
+    def __ge__(self, other: Value | _Number) -> Value:
         return self._with("GreaterOrEqual", other, FLAG)
 
-    def __gt__(self, other: Value | Number) -> Value:
+    def __gt__(self, other: Value | _Number) -> Value:
         return self._with("Greater", other, FLAG)
 
-    def equals(self, other: Value | Number) -> Value:
+    def equals(self, other: Value | _Number) -> Value:
         """Return where both are the same."""
         return self._with("Equal", other, FLAG)
 
@@ -107,7 +107,7 @@ class Value:
             **attributes,
         )
 
-    def at_least(self, least: Value | Number) -> Value:
+    def at_least(self, least: Value | _Number) -> Value:
         """Return the larger of both."""
         return self._with("Max", least)
 
@@ -157,7 +157,7 @@ class Value:
             indices = self.graph.indices(indices)
         return self.do("Gather", indices, axis=axis)
 
-    def _with(self, kind: str, other: Value | Number, dtype: DTypeLike | None = None) -> Value:
+    def _with(self, kind: str, other: Value | _Number, dtype: DTypeLike | None = None) -> Value:
         if not isinstance(other, Value):
             other = self.graph.number(other, self.dtype)
         assert self.dtype == other.dtype, f"{kind} of {self.dtype} and {other.dtype}"
@@ -223,7 +223,7 @@ class Graph:
             self._constants[key] = numpy_helper.from_array(shaped, name)
         return Value(self, self._constants[key].name, numbers.dtype)
 
-    def number(self, number: Number, dtype: DTypeLike = DOUBLE) -> Value:
+    def number(self, number: _Number, dtype: DTypeLike = DOUBLE) -> Value:
         """Return one number as a value."""
         return self.constant(np.asarray(number, dtype))
 
@@ -250,7 +250,7 @@ class Graph:
         )
         return Value(self, name, np.dtype(dtype))
 
-    def where(self, condition: Value, yes: Value | Number, no: Value | Number) -> Value:
+    def where(self, condition: Value, yes: Value | _Number, no: Value | _Number) -> Value:
         """Return one value or the other."""
         known = yes if isinstance(yes, Value) else no
         assert isinstance(known, Value)
@@ -338,11 +338,11 @@ class Graph:
             self.outputs,
             initializer=list(self._constants.values()),
         )
-        opsets = [helper.make_opsetid(*pair) for pair in OPSETS.items()]
+        opsets = [helper.make_opsetid(*pair) for pair in _OPSETS.items()]
         found = helper.make_model(
             graph,
             opset_imports=opsets,
-            ir_version=IR_VERSION,
+            ir_version=_IR_VERSION,
             producer_name=producer[0],
             producer_version=producer[1],
             doc_string=about,

@@ -16,7 +16,7 @@ from aloof.phrases import count
 from aloof.written.numbers import DecimalSign, ThousandsSign, read_number
 from aloof.written.times import SECONDS, Epoch, Order, on_the_wall, read_time
 
-__all__ = ["InputColumn", "Unread", "column_of"]
+__all__ = ["InputColumn", "Numbers", "Times", "Unread", "column_of"]
 
 _MOST_SHOWN = 3
 _BEGINNING = dt.datetime(1970, 1, 1)

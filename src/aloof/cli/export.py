@@ -40,8 +40,8 @@ def export(
     info model.onnx** lists them.
 
     Before the file is put in place, it is tried on made-up rows, among them missing, unknown
-    and far-off values: scores must agree with the model's to 1e-5, and decisions must be the
-    same.
+    and far-off values: but for what rounding explains, scores must agree with the model's to
+    1e-5, and decisions must be the same.
 
     A new threshold needs a new export. Models with columns of text, and detectors with
     networks of your own, cannot be exported.

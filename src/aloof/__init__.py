@@ -64,8 +64,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "feedback", "labels"),
-    *("metrics", "models", "networks", "objectives", "planning", "report", "review"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "export", "feedback"),
+    *("labels", "lite", "metrics", "models", "networks", "objectives", "planning", "report"),
+    "review",
     *("scoring", "text", "training", "vae"),
 )
 

@@ -27,6 +27,7 @@ _COMMANDS = (
     "label",
     "refit",
     "versions",
+    "export",
     "info",
     "demo",
 )

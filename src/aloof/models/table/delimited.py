@@ -20,12 +20,12 @@ import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.compression import open_bytes
-from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table, is_rule, is_total
 from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
+from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.finding import Place, find_table, is_rule, is_total
 
 __all__ = ["Delimited"]
 

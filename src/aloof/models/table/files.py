@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from aloof.exceptions import TableError
 from aloof.models.table.compression import COMPRESSED
-from aloof.models.table.decoding import FALLBACK
 from aloof.models.table.delimited import Delimited
 from aloof.models.table.excel import Excel
 from aloof.models.table.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
@@ -29,6 +28,7 @@ from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.locating import Spot
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
+from aloof.written.decoding import FALLBACK
 
 __all__ = ["Source", "column_names", "in_memory", "joined_table", "open_source"]
 

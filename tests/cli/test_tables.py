@@ -28,7 +28,7 @@ from aloof.cli.app import app
 from aloof.models.table import TableModel, fit, open_source
 
 ROOT = Path(__file__).parents[2]
-SHORT = ["--members", "2", "--epochs", "10"]
+SHORT = ["--method", "dp", "--members", "2", "--epochs", "10"]
 
 
 def aloof(*arguments: str, stdin: str | None = None) -> Result:

@@ -27,7 +27,7 @@ from aloof.exceptions import (
 from aloof.models.table import TableEncoder, TableModel, fit, open_source, to_table, write_table
 
 # Small and short: what is tested are facts that hold for any model.
-SHORT = {"members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
+SHORT = {"method": "dp", "members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
 
 
 def orders(n: int, seed: int) -> pa.Table:

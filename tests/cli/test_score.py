@@ -65,18 +65,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 FIT = ("fit", "--label", "fraud", "--id", "payment", "--method", "dp", "--members", 2)
 FIT = (*FIT, "--epochs", 30)
-    "fit",
-    "--label",
-    "fraud",
-    "--id",
-    "payment",
-    "--method",
-    "dp",
-    "--members",
-    2,
-    "--epochs",
-    30,
-)
 
 
 @pytest.fixture

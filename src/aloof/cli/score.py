@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +24,10 @@ from aloof.cli.options import (
     Model,
     also,
     called,
+    given,
+    passed,
 )
+from aloof.models import Model as AnyModel
 from aloof.models.loading import open_model
 from aloof.models.table import check_output
 from aloof.models.table.streaming import is_unfinished
@@ -39,7 +47,7 @@ def score(
         typer.Option(
             metavar="SCORES",
             help="The file to write: .csv or .tsv (also with .gz), .xlsx, .parquet or .arrow; "
-            "- for CSV on standard output.",
+            "- for CSV on standard output. With --follow: a file of JSON lines (.jsonl), or -.",
         ),
     ],
     reasons: Annotated[
@@ -85,6 +93,31 @@ def score(
             "--force", help="Replace an existing file, and discard an interrupted run."
         ),
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Score rows as they are written to DATA, until Ctrl-C or SIGTERM: CSV with a "
+            "header, or JSON lines (--format jsonl; found out by default). The file may be "
+            "renamed and begun anew, or not exist yet. - follows standard input to its end.",
+        ),
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --follow: remember in this file how far it got. Started again, even "
+            "after a kill or a power cut, no row is scored twice and none is left out.",
+        ),
+    ] = None,
+    drift_every: Annotated[
+        int,
+        typer.Option(
+            min=100,
+            metavar="ROWS",
+            help="With --follow: compare so many rows at a time with the training rows.",
+        ),
+    ] = 2000,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -110,12 +143,21 @@ def score(
     are detected again. Numbers and dates are read as in training.
 
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
+
+    Events as they come: **aloof score model events.csv --follow --state events.state --out
+    scores.jsonl**. A line of JSON for each row; warnings on standard error when rows begin to
+    look unlike the training rows, and when that is over.
     """
     started = time.monotonic()
+    if follow:
+        _follow(context, open_model(model, device=device), data, keep or (), as_json)
+        return
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
     check_output(out, force=force)
     fitted = open_model(model, device=device)
+    if hasattr(fitted, "follow") and {"state", "drift_every"} & {*given(context)}:
+        fail("--state and --drift-every need --follow.")
     try:
         done = called(context, fitted, fitted.score_file, data, keep=keep or ())
     except KeyboardInterrupt:
@@ -155,3 +197,51 @@ def score(
             typer.echo(f"The {things} do not look like the training {things}: {n}{columns}.")
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")
+
+
+def _follow(
+    context: typer.Context, fitted: AnyModel, data: str, keep: Sequence[str], as_json: bool
+) -> None:
+    """Score rows as they come; with JSON, what there is to say is JSON on standard error."""
+    method = getattr(fitted, "follow", None)
+    if method is None:
+        fail(f"--follow cannot be used with {fitted.kind}.")
+    stop = threading.Event()
+
+    def say(words: str) -> None:
+        typer.echo(json.dumps({"warning": words}) if as_json else f"warning: {words}", err=True)
+
+    own = {"follow"}
+    (options,) = passed(context, "--follow", method, own=own, keep=keep, say=say, stop=stop)
+    with _stopped_by_signals(stop):
+        done = method(data, **options)
+    found = {
+        f"n_{fitted.things}": done.n_rows,
+        "n_anomalies": done.n_anomalies,
+        "n_failed": done.n_failed,
+        "drift": [asdict(each) for each in done.drift],
+    }
+    failed = f"; {count(done.n_failed, 'line')} could not be read" if done.n_failed else ""
+    words = (
+        f"Scored {count(done.n_rows, fitted.things.removesuffix('s'))}: "
+        f"{done.n_anomalies:,} flagged ({fitted.threshold}){failed}."
+    )
+    typer.echo(json.dumps(found) if as_json else words, err=True)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Set `stop` at the first Ctrl-C or SIGTERM; the second does what it always does."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        stop.set()
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -40,8 +40,12 @@ from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
 if TYPE_CHECKING:
+    import threading
+
     from aloof.estimators import Detector
     from aloof.io.sections import Section
+    from aloof.models.table.events import EventFormat
+    from aloof.models.table.following import Followed
 
 __all__ = ["MissingColumns", "TableModel"]
 
@@ -424,6 +428,48 @@ class TableModel(Model):
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
         write_table(out, rows.take(pa.array(places)), force=force)
         return done
+
+    def follow(
+        self,
+        data: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        keep_all: bool = False,
+        flagged_only: bool = False,
+        missing_columns: MissingColumns = "refuse",
+        state: str | os.PathLike[str] | None = None,
+        drift_every: int = 2000,
+        force: bool = False,
+        format: EventFormat | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        header: bool | None = None,
+        stop: threading.Event | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> Followed:
+        """Score rows as they are written to a file or a pipe; see `following.follow`."""
+        from aloof.models.table.following import follow
+
+        return follow(
+            self._accepting(missing_columns),
+            data,
+            out,
+            reasons=reasons,
+            keep=keep,
+            keep_all=keep_all,
+            flagged_only=flagged_only,
+            state=state,
+            drift_every=drift_every,
+            force=force,
+            format=format,
+            delimiter=delimiter,
+            encoding=encoding,
+            header=header,
+            stop=stop,
+            say=say,
+        )
 
     def most_anomalous(
         self,

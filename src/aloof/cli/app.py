@@ -27,6 +27,7 @@ _COMMANDS = (
     "refit",
     "versions",
     "info",
+    "card",
     "demo",
 )
 

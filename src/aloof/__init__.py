@@ -65,8 +65,8 @@ _HOMES = {
 }
 _PARTS = (
     *("baselines", "bench", "calibration", "datasets", "estimators", "feedback", "labels"),
-    *("metrics", "models", "networks", "objectives", "planning", "report", "review"),
-    *("scoring", "text", "training", "vae"),
+    *("metrics", "mlflow", "models", "networks", "objectives", "planning", "ray", "report"),
+    *("review", "scoring", "spark", "text", "training", "vae"),
 )
 
 

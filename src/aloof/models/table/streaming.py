@@ -23,6 +23,7 @@ import torch
 
 from aloof._version import __version__
 from aloof.exceptions import TableError, TableWarning, once_of_each
+from aloof.io.remote import is_remote, path_of
 from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
@@ -110,20 +111,27 @@ def score_file(
         flagged_only,
         sort,
     )
-    target = None if _is_stream(out) else Path(out)
+    far = is_remote(out)
+    target = None if _is_stream(out) else path_of(out)
     fingerprint = source.fingerprint()
+    if resume and far:
+        raise TableError(
+            "A run that writes one file elsewhere cannot continue later. Score into a folder "
+            "there (a name that ends in /), whose finished files are kept; or leave out "
+            "resume (--resume)."
+        )
     if resume and (target is None or fingerprint is None):
         raise TableError(
             "A run that reads standard input or writes standard output cannot continue "
             "later. Name files, or leave out resume (--resume)."
         )
     run.check()
-    if target is not None and fingerprint is not None:
+    if isinstance(target, Path) and fingerprint is not None:
         return run.to_file(target, fingerprint, resume=resume, force=force)
     if target is None and run.scores.each_by_itself:
         return run.straight_to(out)
     with tempfile.TemporaryDirectory(
-        prefix=".aloof-", dir=None if target is None else target.parent
+        prefix=".aloof-", dir=target.parent if isinstance(target, Path) else None
     ) as folder:
         parts = Parts(Path(folder) / "parts", {}, resume=False, force=False)
         run.fill(parts)
@@ -285,7 +293,8 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
 
 def is_unfinished(out: str | os.PathLike[str]) -> bool:
     """Say whether a run that was to write this file was killed and can be continued."""
-    return os.fspath(out) != "-" and _folder(Path(out)).is_dir()
+    path = path_of(out)
+    return os.fspath(out) != "-" and isinstance(path, Path) and _folder(path).is_dir()
 
 
 def _folder(target: Path) -> Path:
@@ -294,7 +303,10 @@ def _folder(target: Path) -> Path:
 
 def _is_stream(out: str | os.PathLike[str]) -> bool:
     """Say whether an output is standard output or a device, which cannot be taken back."""
-    path = Path(out)
+    if is_remote(out):
+        return False
+    path = path_of(out)
+    assert isinstance(path, Path)
     return os.fspath(out) == "-" or (path.exists() and not path.is_file())
 
 

@@ -31,7 +31,9 @@ METHODS = {
     "report": "report",
 }
 # What else a command may ask of it, and the option that says so.
-OTHERS = {"score": {"follow": "follow"}}
+OTHERS = {
+    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers"}},
+}
 OUT = {"score": "s.csv", "report": "r.html"}
 MODELS = {"table": TableModel, "images": ImageModel, "array": ArrayModel}
 # What a command does by itself, and ``--help``.
@@ -41,9 +43,9 @@ EVERY = {"model", "data", "device", "as_json", "help"}
 def taken_by(model: Any, command: str) -> set[str]:
     """Return the options that a model has a use for."""
     taken = options_of(model.read) | options_of(getattr(model, METHODS[command]))
-    for method, flag in OTHERS.get(command, {}).items():
+    for method, flags in OTHERS.get(command, {}).items():
         if hasattr(model, method):
-            taken |= options_of(getattr(model, method)) | {flag}
+            taken |= options_of(getattr(model, method)) | flags
     return taken
 
 

@@ -6,11 +6,13 @@ import json
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,14 +29,20 @@ from aloof.cli.options import (
     given,
     passed,
 )
+from aloof.cli.progress import progress_bar
+from aloof.exceptions import DriftWarning, TableWarning
 from aloof.models import Model as AnyModel
 from aloof.models.loading import open_model
 from aloof.models.table import check_output
+from aloof.models.table.drift import drift_lines
+from aloof.models.table.folders import is_folder
 from aloof.models.table.streaming import is_unfinished
 from aloof.models.table.words import short
 from aloof.phrases import count
 
 __all__ = ["score"]
+
+_TOLD = 5  # files of a folder whose remarks are shown
 
 
 @also(READING)
@@ -47,7 +55,8 @@ def score(
         typer.Option(
             metavar="SCORES",
             help="The file to write: .csv or .tsv (also with .gz), .xlsx, .parquet or .arrow; "
-            "- for CSV on standard output. With --follow: a file of JSON lines (.jsonl), or -.",
+            "- for CSV on standard output. A folder (ending in /): a file for each file of "
+            "DATA. With --follow: a file of JSON lines (.jsonl), or -.",
         ),
     ],
     reasons: Annotated[
@@ -118,6 +127,20 @@ def score(
             help="With --follow: compare so many rows at a time with the training rows.",
         ),
     ] = 2000,
+    ray: Annotated[
+        bool,
+        typer.Option(
+            "--ray",
+            help="Score the files of a folder into a folder on a Ray cluster: that of "
+            "RAY_ADDRESS, or this machine. The files must be reachable from all machines.",
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --ray: how many, each with one processor. Default: all there are."
+        ),
+    ] = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -142,6 +165,10 @@ def score(
     The file need not be laid out like the training file: delimiter, encoding and header line
     are detected again. Numbers and dates are read as in training.
 
+    A folder into a folder, a file for each file: **aloof score model new/ --out scores/**.
+    Run it again with **--resume** after a kill, or when files were added: what is done is
+    kept. On many machines: **--ray**. Data and scores may be elsewhere: **s3://bucket/new/**.
+
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
 
     Events as they come: **aloof score model events.csv --follow --state events.state --out
@@ -154,8 +181,18 @@ def score(
         return
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
-    check_output(out, force=force)
+    to_folder = ray or (is_folder(out) and not Path(data).is_file())
+    if not to_folder:
+        check_output(out, force=force)
     fitted = open_model(model, device=device)
+    if to_folder and hasattr(fitted, "score_folder"):
+        _score_folder(context, fitted, data, keep or (), started)
+        return
+    check_output(out, force=force)
+    if ray:
+        fail(f"--ray cannot be used with {fitted.kind}.")
+    if hasattr(fitted, "score_folder") and workers is not None:
+        fail("--workers needs --ray.")
     if hasattr(fitted, "follow") and {"state", "drift_every"} & {*given(context)}:
         fail("--state and --drift-every need --follow.")
     try:
@@ -197,6 +234,64 @@ def score(
             typer.echo(f"The {things} do not look like the training {things}: {n}{columns}.")
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")
+
+
+def _score_folder(
+    context: typer.Context, fitted: Any, data: str, keep: Sequence[str], started: float
+) -> None:
+    """Score the files of a folder into another, and say what there is to say about all."""
+    given_out, as_json = context.params["out"], context.params["as_json"]
+    pool = None
+    if context.params["ray"]:
+        from aloof.ray import folder_pool
+
+        pool = folder_pool(context.params["workers"])
+    elif context.params["workers"] is not None:
+        fail("--workers needs --ray.")
+    with progress_bar("Scoring files") as progress:
+        more = {"keep": keep, "pool": pool, "progress": progress}
+        reading, options = passed(
+            context,
+            "a folder to write to",
+            fitted.read,
+            fitted.score_folder,
+            own={"ray", "workers"},
+            **more,
+        )
+        done = fitted.score_folder(fitted.read(data, **reading), **options)
+    seconds = time.monotonic() - started
+    for name, remarks in islice(done.remarks.items(), _TOLD):
+        for words in remarks:
+            warnings.warn(TableWarning(f"{name}: {words}"), stacklevel=1)
+    for name, drift in islice(done.drift.items(), _TOLD):
+        for words, _ in drift_lines(drift):
+            warnings.warn(DriftWarning(f"{name}: {words}"), stacklevel=1)
+    if as_json:
+        found = {
+            "out": given_out,
+            "n_files": done.n_files,
+            "n_rows": done.n_rows,
+            "n_anomalies": done.n_anomalies,
+            "n_resumed": done.n_resumed,
+            "threshold": fitted.threshold.as_dict(),
+            "drift": {name: [asdict(d) for d in each] for name, each in done.drift.items()},
+            "remark": done.remark,
+            "seconds": round(seconds, 3),
+        }
+        typer.echo(json.dumps(found))
+        return
+    before = f", {done.n_resumed:,} of them by an earlier run" if done.n_resumed else ""
+    typer.echo(
+        f"Scored {count(done.n_rows, 'row')} of {count(done.n_files, 'file')} in "
+        f"{seconds:.1f} s{before}: {done.n_anomalies:,} flagged ({fitted.threshold}). The "
+        f"scores are in {given_out}."
+    )
+    if done.drift:
+        shown = short(", ".join(done.drift), 100)
+        n = count(len(done.drift), "file")
+        typer.echo(f"Rows of {n} do not look like the training rows: {shown}.")
+    if done.remark:
+        typer.echo(f"Nothing is flagged. {done.remark}")
 
 
 def _follow(

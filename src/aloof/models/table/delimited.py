@@ -75,6 +75,10 @@ class Delimited(Format):
             if encoding is not None:
                 check_encoding(encoding)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: it stays in its process."""
+        return {**self.__dict__, "_waiting": [], "_known": {}}
+
     def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
         opened = self._open(path)

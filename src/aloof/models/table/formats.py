@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -108,11 +109,20 @@ class Format(ABC):
         return iter(())
 
 
+@dataclass(frozen=True)
 class Parquet(Format):
-    """Parquet, row group by row group."""
+    """Parquet, row group by row group.
+
+    Attributes
+    ----------
+    groups
+        Which row groups: the first, and the one after the last. None: all.
+    """
+
+    groups: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
-        return "Parquet()"
+        return f"Parquet({'' if self.groups is None else self.groups})"
 
     def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the names in the footer."""
@@ -122,7 +132,28 @@ class Parquet(Format):
     def n_rows(self, path: FilePath) -> int | None:
         """Return the number in the footer."""
         with self._open(path) as file:
-            return int(file.metadata.num_rows)
+            groups = map(file.metadata.row_group, self._groups(file))
+            return sum(int(group.num_rows) for group in groups)
+
+    def schema(self, path: FilePath) -> pa.Schema:
+        """Return names and types of the columns."""
+        with self._open(path) as file:
+            return file.schema_arrow
+
+    def _groups(self, file: Any) -> range:
+        return range(*(self.groups or (0, file.metadata.num_row_groups)))
+
+    def pieces(self, path: FilePath, rows: int) -> list[tuple[int, int]]:
+        """Return which row groups together have about so many rows, or are too large alone."""
+        found, first, held = [], 0, 0
+        with self._open(path) as file:
+            n = file.metadata.num_row_groups
+            for group in range(n):
+                held += file.metadata.row_group(group).num_rows
+                if held >= rows or group == n - 1:
+                    found.append((first, group + 1))
+                    first, held = group + 1, 0
+        return found
 
     def batches(
         self, path: FilePath | None, columns: tuple[str, ...], rows: int
@@ -130,7 +161,7 @@ class Parquet(Format):
         """Read the rows; a damaged row group is named."""
         with self._open(path) as file:
             n_groups = file.metadata.num_row_groups
-            for group in range(n_groups):
+            for group in self._groups(file):
                 read = file.iter_batches(rows, row_groups=[group], columns=list(columns))
                 try:
                     yield from read

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from aloof.estimators import Detector
     from aloof.io.sections import Section
     from aloof.models.table.events import EventFormat
+    from aloof.models.table.folders import FolderPool, ScoredFolder
     from aloof.models.table.following import Followed
 
 __all__ = ["MissingColumns", "TableModel"]
@@ -428,6 +429,42 @@ class TableModel(Model):
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
         write_table(out, rows.take(pa.array(places)), force=force)
         return done
+
+    def score_folder(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        keep_all: bool = False,
+        flagged_only: bool = False,
+        missing_columns: MissingColumns = "refuse",
+        resume: bool = False,
+        force: bool = False,
+        pool: FolderPool | None = None,
+        progress: Progress | None = None,
+    ) -> ScoredFolder:
+        """Score each file of a folder into a file of another; see `folders.score_folder`."""
+        from aloof.models.table.folders import score_folder
+
+        source = self.read(data)
+        if not isinstance(source, Source):
+            raise TableError("A frame in memory has no files. Use score, or score_file.")
+        return score_folder(
+            self,
+            source,
+            out,
+            reasons=reasons,
+            keep=keep,
+            keep_all=keep_all,
+            flagged_only=flagged_only,
+            missing_columns=missing_columns,
+            resume=resume,
+            force=force,
+            pool=pool,
+            progress=progress,
+        )
 
     def follow(
         self,

@@ -20,7 +20,7 @@ from aloof.io.remote import FilePath, path_of, sending
 from aloof.models.table.excel import ExcelWriter
 from aloof.models.table.formats import ENDINGS, ending_of
 
-__all__ = ["Output", "check_output", "open_output", "write_table"]
+__all__ = ["Output", "can_be_written", "check_output", "open_output", "write_table"]
 
 # Endings that are read and not written.
 _NOT_WRITTEN = (".bz2", ".zst", ".xz", ".zip", ".xlsm")
@@ -40,6 +40,12 @@ class Output:
             self._writer.write_table(table)
 
 
+def can_be_written(path: FilePath) -> bool:
+    """Say whether the ending of a name is one that tables are written with."""
+    ending = ending_of(path)
+    return ending is not None and path.suffix.lower() not in _NOT_WRITTEN
+
+
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise what `open_output` would, before any work is done.
 
@@ -57,7 +63,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     target = path_of(name)
     if isinstance(target, Path) and _is_device(target):
         return
-    if ending_of(target) is None or target.suffix.lower() in _NOT_WRITTEN:
+    if not can_be_written(target):
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
             f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "

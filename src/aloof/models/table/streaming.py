@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ from aloof.models.table.outputs import check_output, open_output
 from aloof.models.table.parts import Parts, PartsError
 from aloof.models.table.scores import PartScores, Verdict, chosen_places
 
-__all__ = ["is_unfinished", "score_file"]
+__all__ = ["is_unfinished", "score_file", "score_whole"]
 
 # Rows in a part: what is lost when a run is killed, and what each thread has in memory.
 _ROWS = 65_536
@@ -101,11 +102,9 @@ def score_file(
     """
     check_output(out, force=force)
     source = source if isinstance(source, Source) else open_source(source)
-    own = [] if model.id is None else [model.id]
-    kept = [*own, *keep, *(source.names if keep_all else ())]
     run = _Run(
         source,
-        PartScores(model, tuple(dict.fromkeys(kept)), reasons, top),
+        PartScores(model, _kept(model, source, keep, keep_all), reasons, top),
         once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
@@ -136,6 +135,49 @@ def score_file(
         parts = Parts(Path(folder) / "parts", {}, resume=False, force=False)
         run.fill(parts)
         return run.join(parts, out, force=force)
+
+
+def score_whole(
+    model: TableModel,
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    reasons: int = 3,
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    flagged_only: bool = False,
+    level: float | None = None,
+    warn: Callable[[TableWarning], None],
+) -> ScoredFile:
+    """Score a file into another in one go, with nothing beside it to be continued.
+
+    Where several processes do the same, one file is there, and whole.
+
+    Parameters
+    ----------
+    model, source, out, reasons, keep, keep_all, flagged_only, warn
+        See `score_file`; what is there is replaced.
+    level
+        The anomaly score above which rows are flagged, where a false discovery rate was
+        decided over more rows than these. It has to be there with such a rate.
+    """
+    run = _Run(
+        source,
+        PartScores(model, _kept(model, source, keep, keep_all), reasons, level=level),
+        once_of_each(locating_warnings(source, warn)),
+        lambda done, total: None,
+        flagged_only,
+        False,
+    )
+    run.check()
+    return run.straight_to(out, typed=True)
+
+
+def _kept(
+    model: TableModel, source: Source, keep: Sequence[str], keep_all: bool
+) -> tuple[str, ...]:
+    own = [] if model.id is None else [model.id]
+    return tuple(dict.fromkeys([*own, *keep, *(source.names if keep_all else ())]))
 
 
 @dataclass(frozen=True)
@@ -183,11 +225,19 @@ class _Run:
         parts.discard()
         return replace(done, n_resumed=resumed)
 
-    def straight_to(self, out: str | os.PathLike[str]) -> ScoredFile:
-        """Write rows as they come, where each is decided by itself."""
+    def straight_to(self, out: str | os.PathLike[str], *, typed: bool = False) -> ScoredFile:
+        """Write rows as they come, where each is decided by itself.
+
+        What is kept is text, or `typed` as in the first part.
+        """
+        parts = self._scored(0)
         kept = [pa.field(name, pa.string()) for name in self.scores.keep]
-        verdict = Verdict(self.scores.schema(kept), self.scores.decision.least)
-        return self._write(self._scored(0), verdict, out, force=True)
+        if typed:
+            first = next(parts)
+            parts = chain([first], parts)
+            kept = [first.schema.field(name) for name in self.scores.keep]
+        verdict = Verdict(self.scores.schema(kept), self.scores.least)
+        return self._write(parts, verdict, out, force=True)
 
     def fill(self, parts: Parts) -> None:
         """Score the rows that have no part yet."""

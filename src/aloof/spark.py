@@ -42,13 +42,13 @@ def score(
         See `TableModel.score_file`.
     """
     try:
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+        from pyspark.sql.pandas.types import from_arrow_schema
     except ImportError as error:
         raise MissingExtraError("pyspark", "spark", "Scoring on Spark") from error
     scorer = RowScorer.of(
         model, reasons=reasons, keep=keep, keep_all=keep_all, missing_columns=missing_columns
     )
-    schema = scorer.schema(to_arrow_schema(frame.schema))
+    schema = scorer.schema(pa.schema([(name, pa.null()) for name in frame.columns]))
     kept = scorer.columns(frame.columns)
     said = from_arrow_schema(pa.schema([f for f in schema if f.name not in kept]))
     types = type(frame.schema)([*(frame.schema[name] for name in kept), *said.fields])

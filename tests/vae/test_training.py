@@ -29,6 +29,7 @@ from torch import nn
 from aloof.exceptions import CheckpointError, DivergenceError
 from aloof.networks import Architecture, MLPDecoder, MLPEncoder
 from aloof.training import EpochReport, discard_checkpoints
+from aloof.training.replay import Replay
 from aloof.vae import Ensemble, Objective, train
 from aloof.vae.loss import batch_loss, member_numbers
 
@@ -543,6 +544,27 @@ def test_gpu_agrees_with_itself_alone() -> None:
         torch.testing.assert_close(
             both.ensemble.state()[key][1], value[0], rtol=1e-6, atol=1e-8
         )
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_on_a_gpu_every_method_replays_its_steps(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that cannot be recorded still trains, but several times as slowly."""
+    made = []
+
+    class Watched(Replay):
+        def __init__(self, step: Any) -> None:
+            super().__init__(step)
+            made.append(self)
+
+    monkeypatch.setattr("aloof.training.trainer.Replay", Watched)
+    one = problem([1], objective=OBJECTIVES[name])
+    train([data()], [one], architecture(), config(), device=torch.device("cuda", 0))
+    assert made
+    assert all(replay._works and replay._recorded for replay in made)
 
 
 def test_default_networks_are_stacked_and_a_single_model_is_an_ensemble_of_one() -> None:

@@ -29,8 +29,10 @@ def gaussian_log_density(z: Tensor, mean: Tensor | float, log_var: Tensor | floa
     -------
     Tensor of shape ``(...)``.
     """
-    log_var = torch.as_tensor(log_var, dtype=z.dtype, device=z.device)
-    terms = _LOG_2PI + log_var + (z - mean).square() * torch.exp(-log_var)
+    # A number stays one: a tensor made of it would be a copy from the CPU, which cannot be
+    # recorded on a GPU.
+    precision = torch.exp(-log_var) if isinstance(log_var, Tensor) else math.exp(-log_var)
+    terms = _LOG_2PI + log_var + (z - mean).square() * precision
     return -0.5 * terms.sum(-1)
 
 

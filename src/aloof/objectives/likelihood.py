@@ -50,8 +50,8 @@ def gaussian(
     reduction
         Over the features of the last axis.
     """
-    log_var = torch.as_tensor(log_var, dtype=x.dtype, device=x.device)
-    terms = _LOG_2PI + log_var + (x - mean).square() * torch.exp(-log_var)
+    precision = torch.exp(-log_var) if isinstance(log_var, Tensor) else math.exp(-log_var)
+    terms = _LOG_2PI + log_var + (x - mean).square() * precision
     return -0.5 * _reduce(terms, reduction)
 
 

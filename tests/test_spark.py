@@ -17,6 +17,8 @@ import aloof.spark
 from aloof.exceptions import TableError
 from aloof.models.table import TableModel, fit
 
+if "ALOOF_ENGINES" not in os.environ:
+    pytest.skip("starts Spark, which takes a minute; make engines", allow_module_level=True)
 pytest.importorskip("pyspark", reason="pyspark is not installed (aloof[spark])")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, which is not installed", allow_module_level=True)

@@ -19,6 +19,7 @@ from aloof.models.table import TableModel
 from aloof.models.table.folders import FileTask, FolderPool, FolderWork
 from aloof.models.table.model import MissingColumns
 from aloof.models.table.rows import RowScorer
+from aloof.models.table.words import short
 
 __all__ = ["RayPool", "WorkerDied", "folder_pool", "score"]
 
@@ -42,19 +43,19 @@ class RayPool:
 
     Notes
     -----
-    A worker that was killed is started anew by Ray, on another machine if need be. What it was
-    doing ends with `WorkerDied`; whoever submitted it may do so again.
+    In the place of a worker that was killed comes another, on another machine if need be. What
+    it was doing ends with `WorkerDied`; whoever submitted it may do so again.
     """
 
     def __init__(self, n_workers: int | None, start: Callable[[], Callable[..., Any]]) -> None:
         self._ray = _started()
         if n_workers is None:
             n_workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        kind = self._ray.remote(num_cpus=1, max_restarts=-1)(_Worker)
-        begin = self._ray.put(start)
+        kind = self._ray.remote(num_cpus=1)(_Worker)
+        self._start = self._ray.put(start)  # the model goes to each machine once
+        self._new: Callable[[], Any] = lambda: kind.remote(self._start)
         self.n_workers = n_workers
-        self._actors = [kind.remote(begin) for _ in range(n_workers)]
-        self._free = list(self._actors)
+        self._free = [self._new() for _ in range(n_workers)]
         self._running: dict[Any, tuple[Any, Any]] = {}
 
     @property
@@ -79,23 +80,24 @@ class RayPool:
         found = []
         for ref in ready:
             key, actor = self._running.pop(ref)
-            self._free.append(actor)
             future: Future[Any] = Future()
             try:
                 future.set_result(self._ray.get(ref))
             except self._ray.exceptions.RayTaskError as error:
                 future.set_exception(error.cause or error)
             except self._ray.exceptions.RayError as error:
-                future.set_exception(WorkerDied(str(error).partition("\n")[0]))
+                future.set_exception(WorkerDied(" ".join(str(error).split())))
+                self._ray.kill(actor)
+                actor = self._new()
+            self._free.append(actor)
             found.append((key, future))
         return found
 
     def close(self) -> None:
         """End the workers."""
-        for actor in self._actors:
+        for actor in [*self._free, *(actor for _, actor in self._running.values())]:
             self._ray.kill(actor)
-        self._actors, self._free = [], []
-        self._running.clear()
+        self._free, self._running = [], {}
 
 
 class _Worker:
@@ -137,7 +139,7 @@ def folder_pool(n_workers: int | None = None) -> FolderPool:
                             continue
                         error = TableError(
                             f"its worker was killed {_DEATHS} times, perhaps because memory "
-                            "ran out"
+                            f"ran out ({short(str(error), 200)})"
                         )
                     yield place, future.result() if error is None else error
         finally:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -124,3 +125,13 @@ def test_what_was_not_logged_by_us_is_refused(tmp_path: Path) -> None:
     other.save(tmp_path / "other" / "MLmodel")
     with pytest.raises(ModelError, match="not logged by aloof"):
         aloof.mlflow.load_model(str(tmp_path / "other"))
+
+
+@pytest.mark.usefixtures("_store")
+def test_the_code_of_the_document() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "tracking.md").read_text()
+    blocks = re.findall(r"```python(?: mlflow)?\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec("\n".join(blocks), names)
+    assert names["again"].score(names["frame"]).equals(names["model"].score(names["frame"]))
+    assert [*names["scores"]][-1] == "reason_1"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -101,11 +102,17 @@ def test_a_folder_is_the_same_bytes_also_when_workers_are_killed(
     assert same_files(tmp_path / "here", tmp_path / "there") == 3
 
 
-def test_a_data_set_is_scored_as_the_model_scores_it(model: TableModel, data: Path) -> None:
-    found = aloof.ray.score(
-        ray.data.read_parquet(str(data)), model, keep=["city"], workers=1, batch_size=50
-    )
-    tables = pa.concat_tables(ray.get(found.to_arrow_refs()))
+def test_a_data_set_is_scored_as_the_model_scores_it(
+    model: TableModel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of docs/scaling.md, with other names."""
+    monkeypatch.chdir(tmp_path)
+    model.save("model")
+    text = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    (block,) = re.findall(r"```python ray\n(.*?)```", text, re.DOTALL)
+    block = block.replace("s3://bucket/new/", str(data)).replace("s3://bucket", str(tmp_path))
+    exec(block.replace("country", "city").replace("(1, 64)", "1, batch_size=50"), {})
+    tables = pq.read_table(tmp_path / "scores")
     read = pa.concat_tables([pq.read_table(path) for path in sorted(data.glob("*"))])
     expected = model.score(read, keep=["city"])
     order = [("anomaly_score", "ascending"), ("key", "ascending")]

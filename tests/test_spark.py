@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -71,9 +72,17 @@ def test_a_data_frame_is_scored_as_the_model_scores_it(
     spark: Any, model: TableModel, tmp_path: Path
 ) -> None:
     table = rows(300, 1)
-    pq.write_table(table, tmp_path / "new.parquet")
-    frame = spark.read.parquet(str(tmp_path / "new.parquet")).repartition(2)
-    found = aloof.spark.score(frame, model, keep=["time"]).toArrow().sort_by("key")
+    (tmp_path / "new").mkdir()
+    pq.write_table(table, tmp_path / "new" / "1.parquet")
+    frame = spark.read.parquet(str(tmp_path / "new")).repartition(2)
+    model.save(tmp_path / "model")
+    text = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    (block,) = re.findall(r"```python spark\n(.*?)```", text, re.DOTALL)
+    for old, new in (("s3://bucket", str(tmp_path)), ("country", "time")):
+        block = block.replace(old, new)
+    block = block.replace('"model"', repr(str(tmp_path / "model")))
+    exec(block, {"spark": spark})
+    found = spark.read.parquet(str(tmp_path / "scores")).toArrow().sort_by("key")
     expected = model.score(table, keep=["time"])
     assert found.column_names == expected.column_names
     for name in expected.column_names:

@@ -241,6 +241,7 @@ def test_what_cannot_be_followed_is_refused(
     refused("utf-16 cannot be followed", model, "in", out, encoding="utf-16")
     refused("one of csv, tsv, jsonl", model, "in", out, format="parquet")
     refused("Cannot keep column 'reasons'", model, "in", out, keep=["reasons"])
+    refused("cannot be read: Is a directory", model, tmp_path, out)
     out.write_text("{}\n")
     refused("already exists", model, "in", out)
     out.unlink()

@@ -143,7 +143,7 @@ class EventReader:
         if self._format is None:
             self._find_format()
         if self._format in ("csv", "tsv") and self.names is None:
-            self._find_header(is_end)
+            self._find_header()
         if self._format is None or (self._format != "jsonl" and self.names is None):
             return []
         read = self._json if self._format == "jsonl" else self._csv
@@ -157,12 +157,11 @@ class EventReader:
         if self._format == "jsonl" and (self._delimiter or self._header is not None):
             self._format = "csv"
 
-    def _find_header(self, is_end: bool) -> None:
+    def _find_header(self) -> None:
         """Find the names, once there is a row below them."""
         texts = [self._text(line) for line in self._waiting[:_LOOKED_AT]]
-        if sum(bool(text.strip()) for text in texts) < 2 and not is_end:
-            if self._header is not False or not texts:
-                return
+        if sum(bool(text.strip()) for text in texts) < (1 if self._header is False else 2):
+            return
         place = find_table(
             "".join(f"{text}\n" for text in texts),
             is_whole=True,

@@ -259,7 +259,12 @@ class _Follower:
         self.commit()  # from now on the output belongs to the state
         committed, is_behind = time.monotonic(), False
         while True:
-            found = lines.lines()
+            try:
+                found = lines.lines()
+            except OSError as error:
+                raise TableError(
+                    f"{self.source} cannot be read: {error.strerror or error}."
+                ) from error
             for words in lines.news():
                 self.say(words)
             events = self.reader.events(found, is_end=lines.has_ended)

@@ -237,7 +237,7 @@ class EventReader:
             yield Event(number, None, f"not CSV: {error}", after, self.n_lines)
             return
         cells = rows[0] if len(rows) == 1 else []
-        if self._is_header([cell.strip() for cell in cells], first):
+        if self._is_header([*map(str.strip, cells)], first):
             return
         if len(cells) != self._width:
             n = count(len(cells), "value")
@@ -253,7 +253,7 @@ class EventReader:
     def _is_header(self, cells: list[str], line: Line) -> bool:
         """Say whether a line names the columns again, as a new file does; take its order."""
         assert self.names is not None
-        if self._header is False:
+        if self._header is False or not {*cells}.intersection(self.names):
             return False
         if [cells[place] for place in self._places if place < len(cells)] == [*self.names]:
             return True
@@ -301,30 +301,24 @@ def event_tables(
         there = {name for event in events for name in event.values or ()}
         names = tuple(name for name in names if name in there)
     numbers = {c.name for c in encoder.columns if isinstance(c, NumberColumn)}
-    types: dict[str, set[str]] = {name: set() for name in names}
-    rows: list[dict[str, str]] = []
-    for event in events:
-        values = event.values or {}
-        row = {
-            name: _sort(values[name], name in numbers)
-            for name in names
-            if values.get(name) is not None
-        }
-        for name, sort in row.items():
-            types[name].add(sort)
-        rows.append(row)
-    mixed = [name for name, sorts in types.items() if len(sorts) > 1]
+    rows = [event.values or {} for event in events]
+    columns = {name: [values.get(name) for values in rows] for name in names}
+    mixed = [
+        name
+        for name, column in columns.items()
+        if len({_sort(kind, name in numbers) for kind in {*map(type, column)}} - {None}) > 1
+    ]
     groups: dict[tuple[str | None, ...], list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(tuple(map(row.get, mixed)), []).append(place)
+    for place in range(len(rows)):
+        key = tuple(_sort(type(columns[name][place]), name in numbers) for name in mixed)
+        groups.setdefault(key, []).append(place)
     found = []
     for places in groups.values():
-        chosen = [events[place].values or {} for place in places]
-        columns = {
-            name: _column([values.get(name) for values in chosen], name in numbers)
-            for name in names
+        chosen = {
+            name: _column([column[place] for place in places], name in numbers)
+            for name, column in columns.items()
         }
-        found.append((places, to_table(columns)))
+        found.append((places, to_table(chosen)))
     return found
 
 
@@ -339,21 +333,25 @@ def _is_open(text: str, delimiter: str) -> bool:
 
 
 def _column(values: list[Any], is_number: bool) -> pa.Array | list[Any]:
-    if not any(value is not None for value in values):
+    kinds = {*map(type, values)}
+    if kinds == {type(None)}:
         return pa.nulls(len(values), pa.string())
-    if is_number and any(isinstance(value, float) for value in values):
+    if kinds <= {str, type(None)}:
+        return pa.array(values, pa.string())
+    if is_number and float in kinds:
         return pa.array([None if v is None else float(v) for v in values], pa.float64())
     return values
 
 
-def _sort(value: Any, is_number: bool) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number" if is_number else type(value).__name__
-    if isinstance(value, str):
-        return "text"
-    raise TableError(f"a value is {type(value).__name__}, not a number or text")
+def _sort(kind: type, is_number: bool) -> str | None:
+    """Return what values of a type are, where types matter; None: nothing."""
+    if kind is type(None):
+        return None
+    if kind in (int, float):
+        return "number" if is_number else kind.__name__
+    if kind in (bool, str):
+        return kind.__name__
+    raise TableError(f"a value is of type {kind.__name__}, not a number or text")
 
 
 def _no_number(word: str) -> float:

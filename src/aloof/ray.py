@@ -17,6 +17,7 @@ import pyarrow as pa
 from aloof.exceptions import AloofError, MissingExtraError, TableError
 from aloof.models.table import TableModel
 from aloof.models.table.folders import FileTask, FolderPool, FolderWork
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.model import MissingColumns
 from aloof.models.table.rows import RowScorer
 from aloof.models.table.words import short
@@ -156,6 +157,7 @@ def score(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     missing_columns: MissingColumns = "refuse",
+    harmless: Sequence[Harmless] = (),
     workers: int | tuple[int, int] | None = None,
     **options: Any,
 ) -> Any:
@@ -167,7 +169,7 @@ def score(
         A ``ray.data.Dataset``.
     model
         What scores, or its folder. A false discovery rate is refused: it needs all rows.
-    reasons, keep, keep_all, missing_columns
+    reasons, keep, keep_all, missing_columns, harmless
         See `TableModel.score_file`.
     workers
         How many have the model: a number, or the least and the most. None: as Ray sees fit.
@@ -176,7 +178,12 @@ def score(
     """
     _started()
     scorer = RowScorer.of(
-        model, reasons=reasons, keep=keep, keep_all=keep_all, missing_columns=missing_columns
+        model,
+        reasons=reasons,
+        keep=keep,
+        keep_all=keep_all,
+        missing_columns=missing_columns,
+        harmless=harmless,
     )
     if workers is not None:
         options["concurrency"] = workers

@@ -15,6 +15,7 @@ import pyarrow as pa
 from aloof.exceptions import AloofError, MissingExtraError
 from aloof.models.table import TableModel
 from aloof.models.table.folders import FileTask, FolderPool, FolderWork
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.model import MissingColumns
 from aloof.models.table.rows import RowScorer
 
@@ -29,6 +30,7 @@ def score(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     missing_columns: MissingColumns = "refuse",
+    harmless: Sequence[Harmless] = (),
 ) -> Any:
     """Return the scores of a Spark data frame, as one; Spark computes it when it is asked for.
 
@@ -38,7 +40,7 @@ def score(
         A ``pyspark.sql.DataFrame``.
     model
         What scores, or its folder. A false discovery rate is refused: it needs all rows.
-    reasons, keep, keep_all, missing_columns
+    reasons, keep, keep_all, missing_columns, harmless
         See `TableModel.score_file`.
     """
     try:
@@ -46,7 +48,12 @@ def score(
     except ImportError as error:
         raise MissingExtraError("pyspark", "spark", "Scoring on Spark") from error
     scorer = RowScorer.of(
-        model, reasons=reasons, keep=keep, keep_all=keep_all, missing_columns=missing_columns
+        model,
+        reasons=reasons,
+        keep=keep,
+        keep_all=keep_all,
+        missing_columns=missing_columns,
+        harmless=harmless,
     )
     schema = scorer.schema(pa.schema([(name, pa.null()) for name in frame.columns]))
     kept = scorer.columns(frame.columns)

@@ -30,9 +30,11 @@ METHODS = {
     "calibrate": "calibrate",
     "report": "report",
 }
+# Where reviewers' rules are, which the command reads.
+RULES = {"ignore_rules", "store"}
 # What else a command may ask of it, and the option that says so.
 OTHERS = {
-    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers"}},
+    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers", *RULES}},
 }
 OUT = {"score": "s.csv", "report": "r.html"}
 MODELS = {"table": TableModel, "images": ImageModel, "array": ArrayModel}

@@ -304,11 +304,15 @@ def test_a_writer_that_is_killed_loses_nothing_that_was_acknowledged(
         url = str(tmp_path / "answers.sqlite")
     chance = random.Random(KILLS)
     for kill in range(KILLS):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, url, str(kill)], stdout=subprocess.PIPE, text=True
-        )
+        with (tmp_path / "errors").open("w") as errors:
+            writer = subprocess.Popen(
+                [sys.executable, "-c", WRITER, url, str(kill)],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
+        assert writer.stdout.readline() == "ready\n", (tmp_path / "errors").read_text()
         acknowledged = [int(writer.stdout.readline())]
         time.sleep(chance.uniform(0, 0.1))
         writer.send_signal(signal.SIGKILL)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 import uvicorn
+from servers import postgresql
 
 import aloof as package
 from aloof.feedback.store import AnswerStore
 from aloof.review.access import Access
 from aloof.review.server import make_app
 from aloof.review.session import Review
+
+__all__ = ["postgresql"]
 
 SCRIPT = (
     "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
@@ -76,16 +80,23 @@ def running(app: Any) -> Iterator[int]:
         thread.join()
 
 
+def _of_its_own(url: str) -> AnswerStore:
+    return AnswerStore(url, model=uuid.uuid4().hex)  # tests share the database
+
+
 @pytest.fixture
 def open_page(made: Path, tmp_path: Path) -> Callable[..., Any]:
     """Give what serves the page for a model of one's own, with other access if asked for."""
     shutil.copytree(made / "model", tmp_path / "model")
 
     @contextmanager
-    def opened(access: Access | None = None, **options: Any) -> Iterator[Running]:
+    def opened(
+        access: Access | None = None, url: str | None = None, **options: Any
+    ) -> Iterator[Running]:
         gate = Access() if access is None else access
         data = str(made / "new.csv")
-        with AnswerStore.of(tmp_path / "model") as store:
+        own = AnswerStore.of(tmp_path / "model") if url is None else _of_its_own(url)
+        with own as store:
             review = Review(tmp_path / "model", data, store, size=60, device="cpu")
             with running(make_app(review, gate, **options)) as port:
                 yield Running(f"http://127.0.0.1:{port}", gate, review, store, tmp_path)

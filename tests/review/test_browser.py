@@ -57,11 +57,12 @@ class Tab:
         return str(self.page.locator("li.row.current .name").inner_text())
 
     def said(self, pattern: str) -> None:
-        playwright.expect(self.page.locator("#said")).to_contain_text(re.compile(pattern))
+        found = self.page.locator("#said")
+        playwright.expect(found).to_contain_text(re.compile(pattern), timeout=30_000)
 
     def progress(self, pattern: str) -> None:
         found = self.page.locator("#progress")
-        playwright.expect(found).to_contain_text(re.compile(pattern), timeout=15_000)
+        playwright.expect(found).to_contain_text(re.compile(pattern), timeout=30_000)
 
     def keep(self, name: str) -> None:
         if SCREENSHOTS:
@@ -222,3 +223,28 @@ def test_a_server_that_is_away_is_waited_for(opened: Any) -> None:
     one.said("kept as anomaly")
     assert len(running.store.events()) == 1
     one.errors.clear()  # the browser complains about what was kept from it
+
+
+def test_a_database_that_is_restarted_under_the_page_loses_nothing(
+    open_page: Callable[..., Any], chromium: Any, postgresql: Any
+) -> None:
+    with open_page(by="eve", url=postgresql.url) as running:
+        one = Tab(chromium, running)
+        try:
+            one.page.keyboard.press("a")
+            one.progress("^1 of 50 answered")
+            second = one.first()
+            postgresql.stop()
+            one.page.keyboard.press("n")
+            trouble = one.page.locator("#trouble")
+            playwright.expect(trouble).to_contain_text("still trying to keep it")
+            one.keep("database away")
+            postgresql.start()
+            one.said(f"{re.escape(second)} kept as normal")
+            one.progress("^2 of 50 answered, 1 found, 1 normal")
+            playwright.expect(trouble).to_be_hidden()
+            kept = [(event.row, event.label) for event in running.store.events()]
+            assert len(kept) == 2
+            assert kept[1] == (second, 0)
+        finally:
+            one.close()

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
+import sqlalchemy as sa
 
 import aloof as package
 from aloof.exceptions import AnswerError, DriftWarning
@@ -309,15 +310,42 @@ def test_images_are_shown_with_what_is_strange_about_them(tmp_path: Path) -> Non
         state = review.state(way="anomalous", by="eve")
         assert state["rows"][0]["row"].endswith("3.png")
         assert state["has_pictures"]
-        assert not state["can_refit"]
         picture = review.picture(state["rows"][0]["place"])
         assert picture is not None
         assert picture.startswith(b"\x89PNG")
         assert review.picture(6) is None
-        review.answer([("", state["rows"][0]["row"])], 1, by="eve")
+        review.answer([("new", state["rows"][0]["row"])], 1, by="eve")
+        review.answer([("new", state["rows"][1]["row"])], 0, by="eve")
         assert review.state(by="eve")["progress"]["found"] == 1
-        with pytest.raises(AnswerError, match="cannot be refitted"):
-            review.start_refit()
+        review.start_refit()
+        review.wait()
+        found = review.state(by="eve")["refit"]
+        assert found["state"] == "done", found
+        assert "Learned from 1 row" in found["words"][0]
+        assert review.accept() == 2
+        assert review.model.training["n_anomalies"] == 1
+        assert review.roll_back() == 1
+
+
+def test_calibrating_again_is_a_version_that_leaves_out_known_anomalies(
+    open_page: Callable[..., Any],
+) -> None:
+    with open_page() as page:
+        guest = Browser(page).enter()
+        rows = guest.state(way="anomalous")["rows"]
+        first = [[row["source"], row["row"]] for row in rows[:5]]
+        assert guest.post("/api/answer", {"rows": first, "label": 1})[0] == 200
+        before = page.review.model
+        status, found = guest.post("/api/calibrate", {})
+        assert (status, found) == (200, {"version": 2})
+        now = page.review.model
+        assert now.training["n_calibration"] == 395
+        assert present_version(page.folder / "model") == 2
+        assert now.training["parent"] == 1
+        scores = now.detector.calibration_scores_
+        assert scores.max() < min(row["score"] for row in rows[:5])
+        assert before.detector.calibration_scores_.max() != scores.max()
+        assert guest.post("/api/rollback", {})[1] == {"version": 1}
 
 
 def test_the_command_prints_the_address_and_no_token_elsewhere(
@@ -351,3 +379,52 @@ def test_the_command_prints_the_address_and_no_token_elsewhere(
         rest, errors = server.communicate(timeout=30)
     assert token not in rest + errors
     assert "Traceback" not in errors
+
+
+def test_answers_sent_again_while_the_database_is_away_are_kept_once(
+    open_page: Callable[..., Any], postgresql: Any
+) -> None:
+    with open_page(url=postgresql.url) as page:
+        page.store._patience = 0.5
+        guest = Browser(page).enter()
+        rows = guest.state()["rows"]
+        body = {"rows": [[rows[0]["source"], rows[0]["row"]]], "label": 1, "request": "once"}
+        postgresql.stop()
+        try:
+            status, found = guest.post("/api/answer", body)
+            assert status == 409
+            assert "cannot be used" in found["error"]  # the page sends it again
+            assert "not acknowledged" in found["error"]
+        finally:
+            postgresql.start()
+        page.store._patience = 30.0
+        assert guest.post("/api/answer", body)[0] == 200
+        assert guest.post("/api/answer", body)[0] == 200
+        assert [event.row for event in page.store.events()] == [rows[0]["row"]]
+
+
+def test_a_full_disk_is_said_and_answers_go_on_when_there_is_room(
+    open_page: Callable[..., Any],
+) -> None:
+    with open_page() as page:
+        guest, store = Browser(page).enter(), page.store
+        row = guest.state()["rows"][0]
+        body = {"rows": [[row["source"], row["row"]]], "label": 1, "note": "x" * 9000}
+        pages = 0
+
+        def limit(connection: Any, *_: Any) -> None:
+            connection.execute(f"PRAGMA max_page_count={pages}")
+
+        with store._engine.connect() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
+        store._engine.dispose()
+        sa.event.listen(store._engine, "connect", limit)
+        status, found = guest.post("/api/answer", {**body, "request": "again"})
+        assert status == 409
+        assert "full" in found["error"]
+        assert "Make room" in found["error"]
+        assert guest.state()["progress"]["answered"] == 0
+        pages += 1000
+        store._engine.dispose()
+        assert guest.post("/api/answer", {**body, "request": "again"})[0] == 200
+        assert len(store.events()) == 1

@@ -1,17 +1,21 @@
-"""``aloof drift``: whether rows still look like those that were learned from."""
+"""``aloof drift``: whether data still looks like what was learned from."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 import typer
 
-from aloof.cli.group import fail
+from aloof.cli.group import fail, tell_skipped
 from aloof.cli.options import READING, Data, Device, Json, Model, also, passed
+from aloof.models.changes import LEAST, LEVEL, Change
+from aloof.models.images import ImageModel
+from aloof.models.images.changes import find_image_changes
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel
-from aloof.models.table.changes import LEAST, LEVEL, Change, find_changes
+from aloof.models.table.changes import find_changes
 from aloof.phrases import count
 
 __all__ = ["drift"]
@@ -32,16 +36,24 @@ def drift(
     of the same source has any column called changed once in a hundred times at most. What
     differs by less than 0.05 does not count, however sure it is.
 
+    Of images, the brightness, the codes and the score are tested, and other sizes and colours
+    are named.
+
     Example: **aloof drift model march.csv**
     """
     fitted = open_model(model, device=device)
-    if not isinstance(fitted, TableModel):
-        fail(f"{model} is a model of {fitted.kind}, and drift is tested in tables.")
+    if not isinstance(fitted, TableModel | ImageModel):
+        fail(f"{model} is a model of {fitted.kind}, which keeps nothing to compare with.")
     (reading,) = passed(context, fitted.kind, fitted.read)
-    source = fitted.read(data, **reading)
-    if data == "-":
-        source = source.read()
-    found, odd = find_changes(fitted, source), fitted.drift(source)
+    if isinstance(fitted, ImageModel):
+        images = fitted.read(data, **reading)
+        tell_skipped(images.skipped)
+        found, odd = find_image_changes(fitted, images), fitted.drift(images)
+    else:
+        source: Any = fitted.read(data, **reading)
+        if data == "-":
+            source = source.read()
+        found, odd = find_changes(fitted, source), fitted.drift(source)
     changed = [change for change in found if change.has_changed]
     if as_json:
         listed = [{**asdict(each), "has_changed": each.has_changed} for each in found]
@@ -61,7 +73,7 @@ def drift(
         return
     typer.echo(
         f"{count(len(changed), 'test')} of {len(found)} say that something changed. If these "
-        "rows are what is to come:"
+        f"{fitted.things} are what is to come:"
     )
     typer.echo(f"  aloof calibrate {model} {data}   sets thresholds by them, trains nothing")
     typer.echo(f"  aloof refit {model} {data}   learns from them, and from answers")

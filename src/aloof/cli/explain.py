@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,7 +74,7 @@ def explain(
     **aloof explain model new-images/ --id bad/017.png --out strange.png**
     """
     fitted = open_model(model, device=device)
-    asked = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}
+    asked: dict[str, Any] = {"ids": ids or (), "rows": rows or (), "lines": lines or ()}
     found = called(context, fitted, fitted.most_anomalous, data, **asked)
     tell_skipped(found.skipped)
     if as_json:

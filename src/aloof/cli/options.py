@@ -242,7 +242,13 @@ def passed(
 
 
 def called(
-    context: typer.Context, model: AnyModel, method: Callable[..., _T], data: str, **more: Any
+    context: typer.Context,
+    model: AnyModel,
+    method: Callable[..., _T],
+    data: str,
+    *,
+    own: Collection[str] = (),
+    **more: Any,
 ) -> _T:
     """Call a method of a model with the data and the options of a command, under a bar.
 
@@ -254,12 +260,12 @@ def called(
         The model, and the method of it.
     data
         As the user wrote it.
-    **more
+    own, **more
         See `passed`.
     """
     with progress_bar("Scoring") as progress:
         more["progress"] = progress
-        reading, options = passed(context, model.kind, model.read, method, **more)
+        reading, options = passed(context, model.kind, model.read, method, own=own, **more)
         opened = model.read(data, **reading)
         if words := model.read_otherwise(opened):
             typer.echo(f"Read {data}: {words}.", err=True)

@@ -15,6 +15,7 @@ from aloof.feedback.refitting import CONFIRMED_WEIGHT
 from aloof.feedback.refitting import refit as refit_model
 from aloof.feedback.store import AnswerStore
 from aloof.feedback.versions import add_version, use_version
+from aloof.models.images import ImageModel
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel
 
@@ -27,14 +28,15 @@ def refit(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="What to learn from, in place of the training table.",
+            help="What to learn from, in place of the training table or images.",
         ),
     ] = None,
     compare: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Rows to compare the rankings on, such as last month's. Default: DATA.",
+            help="Rows or images to compare the rankings on, such as last month's. Default: "
+            "DATA.",
         ),
     ] = None,
     accept: Annotated[
@@ -65,12 +67,15 @@ def refit(
     MODEL.versions. **aloof versions MODEL** lists them and goes back.
 
     Example: **aloof refit model --compare march.csv**
+
+    Images: **aloof refit model --compare new-images/**. What was answered about images in
+    new-images is learned from there.
     """
     if accept and keep_both:
         fail("--accept and --keep-both exclude each other.")
     fitted = open_model(model, device=device)
-    if not isinstance(fitted, TableModel):
-        fail(f"{model} is a model of {fitted.kind}, and only that of a table can be refitted.")
+    if not isinstance(fitted, TableModel | ImageModel):
+        fail(f"{model} is a model of {fitted.kind}: fit it again, in Python.")
     with AnswerStore.of(model, store) as kept:
         standing = kept.standings()
     done = refit_model(

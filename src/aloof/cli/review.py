@@ -9,6 +9,7 @@ import typer
 
 from aloof.cli.group import fail
 from aloof.cli.options import Data, Device, Model, Reviewer, Store, reviewer
+from aloof.feedback.guide import POOL_SIZE
 from aloof.feedback.store import AnswerStore
 from aloof.review.access import Access, read_users
 from aloof.review.server import make_app, serve
@@ -25,7 +26,7 @@ def review(
     goal: Annotated[int, typer.Option(min=1, help="How many answers you aim at.")] = 50,
     pool: Annotated[
         int, typer.Option(min=1, help="How many of the strangest rows may be asked about.")
-    ] = 300,
+    ] = POOL_SIZE,
     train: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from aloof.cli.group import fail, tell_skipped
+from aloof.cli.harmless import known_harmless
 from aloof.cli.options import (
     READING,
     Data,
@@ -24,6 +25,7 @@ from aloof.cli.options import (
     Json,
     MissingColumns,
     Model,
+    Store,
     also,
     called,
     given,
@@ -33,7 +35,7 @@ from aloof.cli.progress import progress_bar
 from aloof.exceptions import DriftWarning, TableWarning
 from aloof.models import Model as AnyModel
 from aloof.models.loading import open_model
-from aloof.models.table import check_output
+from aloof.models.table import TableModel, check_output
 from aloof.models.table.drift import drift_lines
 from aloof.models.table.folders import is_folder
 from aloof.models.table.streaming import is_unfinished
@@ -42,6 +44,7 @@ from aloof.phrases import count
 
 __all__ = ["score"]
 
+_RULES = ("ignore_rules", "store")
 _TOLD = 5  # files of a folder whose remarks are shown
 
 
@@ -93,6 +96,13 @@ def score(
         ),
     ] = False,
     missing_columns: MissingColumns = "refuse",
+    ignore_rules: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-rules", help="Flag rows, too, that reviewers know to be harmless."
+        ),
+    ] = False,
+    store: Store = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted run, if there is one.")
     ] = False,
@@ -148,7 +158,8 @@ def score(
 
     Writes the id, anomaly_score (higher is worse), p_value, is_anomaly and the reasons in
     words, in the order of the rows. If the table does not look like the training table,
-    warnings name the columns.
+    warnings name the columns. Rows that reviewers know to be harmless (**aloof review**) are
+    not flagged, and suppressed_by says by which rule.
 
     The file appears once everything is done. If the run is killed, run the same command with
     **--resume**: it picks up where it stopped and writes the same bytes.
@@ -177,7 +188,9 @@ def score(
     """
     started = time.monotonic()
     if follow:
-        _follow(context, open_model(model, device=device), data, keep or (), as_json)
+        followed = open_model(model, device=device)
+        rules = {} if ignore_rules else known_harmless(followed, model, store)
+        _follow(context, followed, data, as_json, keep=keep or (), **rules)
         return
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
@@ -186,7 +199,8 @@ def score(
         check_output(out, force=force)
     fitted = open_model(model, device=device)
     if to_folder and hasattr(fitted, "score_folder"):
-        _score_folder(context, fitted, data, keep or (), started)
+        rules = {} if ignore_rules else known_harmless(fitted, model, store)
+        _score_folder(context, fitted, data, started, keep=keep or (), **rules)
         return
     check_output(out, force=force)
     if ray:
@@ -196,7 +210,16 @@ def score(
     if hasattr(fitted, "follow") and {"state", "drift_every"} & {*given(context)}:
         fail("--state and --drift-every need --follow.")
     try:
-        done = called(context, fitted, fitted.score_file, data, keep=keep or ())
+        rules = {} if ignore_rules else known_harmless(fitted, model, store)
+        done = called(
+            context,
+            fitted,
+            fitted.score_file,
+            data,
+            own=_RULES if isinstance(fitted, TableModel) else (),
+            keep=keep or (),
+            **rules,
+        )
     except KeyboardInterrupt:
         if is_unfinished(out):
             typer.echo("Run the same command with --resume to continue.", err=True)
@@ -208,6 +231,7 @@ def score(
             "out": out,
             f"n_{fitted.things}": done.n_rows,
             "n_anomalies": done.n_anomalies,
+            "n_suppressed": done.n_suppressed,
             "n_resumed": done.n_resumed,
             "skipped": [{"file": name, "reason": why} for name, why in done.skipped],
             "threshold": fitted.threshold.as_dict() if top is None else {"top": top},
@@ -227,6 +251,7 @@ def score(
             f"Scored {count(done.n_rows, things.removesuffix('s'))} in {seconds:.1f} s: "
             f"{done.n_anomalies:,} flagged ({rule}){skipped}. The scores are in {out}."
         )
+        _tell_suppressed(done.n_suppressed, things.removesuffix("s"))
         if done.drift:
             n = count(len(done.drift), "difference")
             named = dict.fromkeys(each.column for each in done.drift if each.column)
@@ -236,8 +261,16 @@ def score(
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")
 
 
+def _tell_suppressed(n: int, one: str) -> None:
+    if n:
+        typer.echo(
+            f"{count(n, one)} known to be harmless by reviewers' rules would be flagged, too; "
+            "see the column suppressed_by, or --ignore-rules."
+        )
+
+
 def _score_folder(
-    context: typer.Context, fitted: Any, data: str, keep: Sequence[str], started: float
+    context: typer.Context, fitted: Any, data: str, started: float, **more: Any
 ) -> None:
     """Score the files of a folder into another, and say what there is to say about all."""
     given_out, as_json = context.params["out"], context.params["as_json"]
@@ -249,13 +282,13 @@ def _score_folder(
     elif context.params["workers"] is not None:
         fail("--workers needs --ray.")
     with progress_bar("Scoring files") as progress:
-        more = {"keep": keep, "pool": pool, "progress": progress}
+        more |= {"pool": pool, "progress": progress}
         reading, options = passed(
             context,
             "a folder to write to",
             fitted.read,
             fitted.score_folder,
-            own={"ray", "workers"},
+            own={"ray", "workers", *_RULES},
             **more,
         )
         done = fitted.score_folder(fitted.read(data, **reading), **options)
@@ -272,6 +305,7 @@ def _score_folder(
             "n_files": done.n_files,
             "n_rows": done.n_rows,
             "n_anomalies": done.n_anomalies,
+            "n_suppressed": done.n_suppressed,
             "n_resumed": done.n_resumed,
             "threshold": fitted.threshold.as_dict(),
             "drift": {name: [asdict(d) for d in each] for name, each in done.drift.items()},
@@ -286,6 +320,7 @@ def _score_folder(
         f"{seconds:.1f} s{before}: {done.n_anomalies:,} flagged ({fitted.threshold}). The "
         f"scores are in {given_out}."
     )
+    _tell_suppressed(done.n_suppressed, "row")
     if done.drift:
         shown = short(", ".join(done.drift), 100)
         n = count(len(done.drift), "file")
@@ -295,7 +330,7 @@ def _score_folder(
 
 
 def _follow(
-    context: typer.Context, fitted: AnyModel, data: str, keep: Sequence[str], as_json: bool
+    context: typer.Context, fitted: AnyModel, data: str, as_json: bool, **more: Any
 ) -> None:
     """Score rows as they come; with JSON, what there is to say is JSON on standard error."""
     method = getattr(fitted, "follow", None)
@@ -306,13 +341,14 @@ def _follow(
     def say(words: str) -> None:
         typer.echo(json.dumps({"warning": words}) if as_json else f"warning: {words}", err=True)
 
-    own = {"follow"}
-    (options,) = passed(context, "--follow", method, own=own, keep=keep, say=say, stop=stop)
+    more |= {"say": say, "stop": stop}
+    (options,) = passed(context, "--follow", method, own={"follow", *_RULES}, **more)
     with _stopped_by_signals(stop):
         done = method(data, **options)
     found = {
         f"n_{fitted.things}": done.n_rows,
         "n_anomalies": done.n_anomalies,
+        "n_suppressed": done.n_suppressed,
         "n_failed": done.n_failed,
         "drift": [asdict(each) for each in done.drift],
     }

@@ -1,4 +1,4 @@
-"""Which rows to ask about next: the most anomalous, the most informative, or a mix of both."""
+"""Which rows to ask about next: likely anomalies, the strangest, the most informative."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from aloof.exceptions import AnswerError
 
-__all__ = ["WAYS", "Way", "WhichRows", "informativeness", "which_rows"]
+__all__ = ["DEFAULT_WAY", "WAYS", "Way", "WhichRows", "informativeness", "which_rows"]
 
-Way = Literal["mix", "anomalous", "informative"]
+Way = Literal["likely", "anomalous", "informative", "mix"]
 WAYS: tuple[Way, ...] = get_args(Way)
+DEFAULT_WAY: Way = "likely"
 # In a mix, every third question is about an informative row.
 _EVERY = 3
 
@@ -25,7 +26,7 @@ class WhichRows:
     order
         Their places.
     reasons
-        Why each is asked about, by place: "anomalous" or "informative".
+        Why each is asked about, by place: "likely", "anomalous" or "informative".
     """
 
     def __init__(self, order: NDArray[np.int64], reasons: list[str]) -> None:
@@ -65,19 +66,28 @@ def which_rows(
     scores: NDArray[np.float64],
     member_scores: NDArray[np.float64],
     level: float,
+    evidence: NDArray[np.float64] | None = None,
 ) -> WhichRows:
     """Return rows in the order to ask about them.
 
     Parameters
     ----------
     way
-        "anomalous": the highest scores first. "informative": see `informativeness`. "mix":
-        two of the former, then one of the latter.
+        "likely": the most evidence for an anomaly first, by the model and by what was
+        answered. "anomalous": the highest scores first. "informative": see
+        `informativeness`. "mix": two by their scores, then an informative one.
     scores, member_scores, level
         As in `informativeness`; of the rows nobody has answered yet.
+    evidence
+        See `aloof.feedback.guide.Guide.evidence`; needed for "likely".
     """
     if way not in WAYS:
         raise AnswerError(f"The way of asking is one of {', '.join(WAYS)}; got {way!r}.")
+    if way == "likely":
+        if evidence is None:
+            raise TypeError("which_rows('likely', ...) needs evidence.")
+        likeliest = np.argsort(-evidence, kind="stable")
+        return WhichRows(likeliest, ["likely"] * len(likeliest))
     first = np.argsort(-scores, kind="stable")
     if way == "anomalous" or not len(scores):
         return WhichRows(first, ["anomalous"] * len(first))

@@ -21,6 +21,7 @@ from aloof.labels import ANOMALY, NORMAL
 from aloof.metrics import average_precision, roc_auc
 
 __all__ = [
+    "ENOUGH_ANSWERS",
     "FEWEST_HELD_OUT",
     "Alerts",
     "Comparison",
@@ -31,7 +32,8 @@ __all__ = [
 ]
 
 _RESAMPLES, _SEED = 400, 0
-FEWEST_HELD_OUT = 2  # anomalies that say anything
+# So many answers it takes to hold some out, and so many anomalies among these to say anything.
+ENOUGH_ANSWERS, FEWEST_HELD_OUT = 20, 2
 _TOP = 50
 
 
@@ -154,7 +156,10 @@ class Comparison:
         said = []
         if (held := self.held_out) is None:
             said.append(
-                "Too few answers to hold some out and compare: it takes 20, some anomalies."
+                "Too few answers to hold some out: nobody can say yet whether the new version "
+                f"is better or worse. That takes {ENOUGH_ANSWERS} answers, and "
+                f"{FEWEST_HELD_OUT} anomalies in the fifth that is held out. Until then, judge "
+                "by the rows that rise and fall."
             )
         else:
             verdict = "The refit is worse" if self.is_worse else "Held-out answers"
@@ -165,6 +170,12 @@ class Comparison:
                 f"anomalies and {held.n_normal} normal rows that were answered and not learned "
                 f"from, against {held.n_calibration:,} others."
             )
+            if held.low <= 0 <= held.high and held.low < held.high:
+                said.append(
+                    f"Chance explains that difference: with {held.n_anomalies} held-out "
+                    f"anomalies, less than about {(held.high - held.low) / 2:.3f} either way "
+                    "cannot be told from none."
+                )
         if (alerts := self.alerts) is not None:
             said.append(
                 f"Of {alerts.n_rows:,} rows {alerts.n_old:,} were flagged and {alerts.n_new:,} "

@@ -56,13 +56,12 @@ def read_answers(
     by
         Who says so, where the table does not.
     source
-        The file that rows are numbered in, where they have no ids.
+        The file that rows are numbered in, where they have no ids; the folder of images.
     """
     table = open_source(data).read()
     names = table.column_names
     own_id, own_label = getattr(model, "id", None), getattr(model, "label", None)
-    numbered = own_id is None and getattr(model, "things", "rows") == "rows"
-    key = str(id or own_id or (_ROW if numbered else "file"))
+    key = str(id or own_id or _key(model))
     check_column(key, names, "rows' names (--id)")
     wanted = [name for name in (_ANSWER, "label", own_label) if name in names]
     column = str(label or (wanted[0] if wanted else _ANSWER))
@@ -71,7 +70,8 @@ def read_answers(
     given = read_text(column, one_array(table[column])).to_pylist()
     who = _texts(table, _BY) if column != _BY else [None] * len(rows)
     notes = _texts(table, _NOTE)
-    sources = _texts(table, _SOURCE) if numbered else [None] * len(rows)
+    placed = own_id is None  # numbers and names of files say little without where they are
+    sources = _texts(table, _SOURCE) if placed else [None] * len(rows)
     kept = [None] * len(rows) if not _is_whole(model, names) else table
     found = []
     for place, (row, text) in enumerate(zip(rows, given, strict=True)):
@@ -91,11 +91,16 @@ def read_answers(
                 label=meaning,
                 by=who[place] or by,
                 note=notes[place] or "",
-                source="" if not numbered else sources[place] or source or "",
+                source="" if not placed else sources[place] or source or "",
                 values=plain_values(kept, place, model) if isinstance(kept, pa.Table) else None,
             )
         )
     return found
+
+
+def _key(model: Any) -> str:
+    """Return what names the rows where they have no ids."""
+    return _ROW if getattr(model, "things", "rows") == "rows" else "file"
 
 
 def _meaning(text: str, model: Any) -> int | None:
@@ -132,8 +137,8 @@ def _plain(value: Any) -> Any:
 
 
 def source_of(model: Any, data: str) -> str:
-    """Return what rows without ids are numbered in: the name of the file."""
-    return "" if getattr(model, "id", None) is not None else os.path.basename(data)
+    """Return what rows without ids are numbered in: the name of the file or folder."""
+    return "" if getattr(model, "id", None) is not None else os.path.basename(data.rstrip("/"))
 
 
 def as_table(found: Iterable[Standing], model: Any) -> pa.Table:
@@ -143,7 +148,7 @@ def as_table(found: Iterable[Standing], model: Any) -> pa.Table:
     answered, who and when, and whether they disagree.
     """
     standing = list(found)
-    key = getattr(model, "id", None) or _ROW
+    key = getattr(model, "id", None) or _key(model)
     columns: dict[str, Any] = {key: [each.last.row for each in standing]}
     if getattr(model, "id", None) is None:
         columns[_SOURCE] = [each.last.source for each in standing]

@@ -412,7 +412,7 @@ def _begin(connection: sa.Connection) -> None:
 def _passes(error: DBAPIError) -> bool:
     """Say whether it may go well the next time: the database is busy, or away."""
     words = str(error.orig).lower()
-    busy = ("locked", "busy", "deadlock", "could not serialize")
+    busy = ("locked", "locking protocol", "busy", "deadlock", "could not serialize")
     away = ("connection", "server closed", "starting up", "shutting down", "terminating")
     return bool(error.connection_invalidated) or any(word in words for word in (*busy, *away))
 

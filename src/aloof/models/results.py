@@ -55,6 +55,8 @@ class ScoredFile:
         In which ways the data does not look like what was learned from.
     remark
         Why nothing is flagged, and what would change it, in words.
+    n_suppressed
+        How many would be flagged, but are known to be harmless.
     """
 
     n_rows: int
@@ -63,6 +65,7 @@ class ScoredFile:
     skipped: tuple[tuple[str, str], ...] = ()
     drift: tuple[Drift, ...] = ()
     remark: str = ""
+    n_suppressed: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from aloof.exceptions import TableError
 from aloof.feedback.answer import Key
 from aloof.feedback.files import plain_values
-from aloof.feedback.refitting import row_keys
+from aloof.feedback.guide import BACKGROUND_SIZE
+from aloof.feedback.material import image_keys, row_keys
 from aloof.models import Model
 from aloof.models.table import TableModel
 from aloof.models.table.files import Source
+from aloof.models.table.harmless import shown_texts
 from aloof.models.table.lowest import Lowest, Rows
 
 __all__ = ["Item", "Pool", "make_pool"]
 
 _REASONS = 4
 _ALIKE = 0.95  # cosine between what the columns of two rows contribute
-_LONGEST = 2000  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class Pool:
         How many rows the data has, and how many are flagged.
     things
         What they are, in the plural.
+    features, background
+        The items as numbers, and so rows of the data drawn at random; see
+        `aloof.feedback.guide.Guide`.
     pictures
         PNG of each item, for images; None for rows.
     """
@@ -86,6 +90,8 @@ class Pool:
     n_rows: int
     n_flagged: int
     things: str
+    features: NDArray[np.floating] = field(repr=False)
+    background: NDArray[np.floating] = field(repr=False)
     pictures: tuple[bytes, ...] | None = None
 
 
@@ -113,10 +119,12 @@ def make_pool(model: Model, data: str, size: int) -> Pool:
 def _of_table(model: TableModel, data: str, size: int) -> Pool:
     source = model.read(data)
     highest, every, n_rows = Lowest(size), [], 0
+    some, rng = Lowest(BACKGROUND_SIZE), np.random.default_rng(0)
     for batch, scores in model.scored(source):
         places = n_rows + np.arange(len(scores))
         rows = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
         highest.add(rows, -scores)
+        some.add(rows, rng.random(len(scores)))
         every.append(scores)
         n_rows += len(scores)
     found, everything = highest.rows(), np.concatenate(every)
@@ -132,7 +140,7 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
     explanation = model.explain_encoded(encoded, model._used(table))
     order, words = explanation.order(), explanation.reasons(_REASONS)
     groups = _groups(explanation.contributions)
-    shown = {column: _texts(table, column) for column in table.column_names}
+    shown = {column: shown_texts(table[column]) for column in table.column_names}
     rest = [c for c in table.column_names if c not in model.columns and c != model.label]
     p = model.detector.decision_.p_values(found["scores"])
     items = []
@@ -160,15 +168,13 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
         n_rows,
         int(flags.sum()),
         model.things,
+        encoded,
+        model.encode(some.rows().table, warn=lambda words: None),
     )
 
 
 def _has_all(model: TableModel, table: pa.Table) -> bool:
     return set(model.columns) <= set(table.column_names)
-
-
-def _texts(table: pa.Table, column: str) -> list[str]:
-    return ["" if v is None else str(v)[:_LONGEST] for v in table[column].to_pylist()]
 
 
 def _member_scores(model: Model, rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -195,7 +201,7 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
     from aloof.models.images.panels import explained, joined, png
 
     found = model.read(data)
-    scores = model.anomaly_score(found)
+    keys, scores = image_keys(found), model.anomaly_score(found)
     flags = model.decide(scores)
     order = np.argsort(-scores, kind="stable")[:size]
     pixels = found.pixels[order]
@@ -204,7 +210,7 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
     p = model.detector.decision_.p_values(scores[order])
     items = tuple(
         Item(
-            key=("", found.names[place]),
+            key=keys[place],
             score=float(scores[place]),
             p_value=None if p is None else float(p[i]),
             is_flagged=bool(flags[place]),
@@ -224,5 +230,13 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
         len(scores),
         int(flags.sum()),
         model.things,
+        model.detector.latent(pixels)[0],
+        model.detector.latent(found.pixels[_some(len(scores))])[0],
         tuple(png(joined([row], scale)) for row in panels),
     )
+
+
+def _some(n: int) -> NDArray[np.int64]:
+    """Return places of rows drawn at random."""
+    order = np.random.default_rng(0).permutation(n)[:BACKGROUND_SIZE]
+    return np.sort(order).astype(np.int64)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from aloof.exceptions import AloofError, AnswerError, MissingExtraError
-from aloof.feedback.asking import Way
+from aloof.feedback.asking import DEFAULT_WAY, Way
 from aloof.phrases import count
 from aloof.review.access import Access
 from aloof.review.session import Review
@@ -155,7 +155,7 @@ def make_app(
     @app.get("/api/state")
     def state(
         request: Request,
-        way: Way = "mix",
+        way: Way = DEFAULT_WAY,
         search: Annotated[str, Query(max_length=200)] = "",
         show: Literal["open", "answered", "all"] = "open",
         by: Annotated[str, Query(max_length=100)] = "",
@@ -205,6 +205,10 @@ def make_app(
     def start_refit(body: _Body) -> _Json:
         review.start_refit()
         return {}
+
+    @app.post("/api/calibrate")
+    def calibrate(body: _Body) -> _Json:
+        return {"version": review.calibrate()}
 
     @app.post("/api/accept")
     def accept(body: _Body) -> _Json:

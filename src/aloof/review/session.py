@@ -5,20 +5,28 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from aloof.exceptions import AloofError, AnswerError
 from aloof.feedback.answer import UNSURE, WORDS, Answer, Key, Standing
-from aloof.feedback.asking import Way, which_rows
-from aloof.feedback.refitting import refit
+from aloof.feedback.asking import DEFAULT_WAY, Way, which_rows
+from aloof.feedback.calibrating import calibrated
+from aloof.feedback.guide import POOL_SIZE, Guide
+from aloof.feedback.material import encode_kept
+from aloof.feedback.refitting import Refittable, refit
 from aloof.feedback.store import AnswerStore, Rule
 from aloof.feedback.versions import add_version, list_versions, present_version, use_version
 from aloof.labels import ANOMALY, NORMAL
 from aloof.models import Model
+from aloof.models.images import ImageModel
+from aloof.models.images.changes import find_image_changes
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel
 from aloof.models.table.changes import find_changes
@@ -84,7 +92,7 @@ class Review:
         store: AnswerStore,
         *,
         goal: int = 50,
-        size: int = 300,
+        size: int = POOL_SIZE,
         train: str | None = None,
         device: str = "auto",
     ) -> None:
@@ -94,15 +102,25 @@ class Review:
         self._refit = RefitState()
         self._thread: threading.Thread | None = None
         self._before: dict[Key, int] = {}  # ranks by the version before
+        self._asked: set[Key] = set()  # rows that any version put on the page
+        self._guide: Guide | None = None
+        self._guided: tuple[dict[Key, int], NDArray[np.float64]] | None = None
         self._load()
 
     def _load(self) -> None:
         model = open_model(self.path, device=self._device)
         pool = make_pool(model, self.data, self._size)
-        changes = find_changes(model, self.data) if isinstance(model, TableModel) else []
+        changes = []
+        if isinstance(model, TableModel):
+            changes = find_changes(model, self.data)
+        elif isinstance(model, ImageModel):
+            changes = find_image_changes(model, self.data)
+        guide = Guide(pool.features, pool.background) if pool.items else None
         with self._lock:
             self._model, self._pool, self._changes = model, pool, changes
             self._places = {item.key: place for place, item in enumerate(pool.items)}
+            self._asked.update(self._places)
+            self._guide, self._guided = guide, None
 
     @property
     def model(self) -> Model:
@@ -165,7 +183,7 @@ class Review:
         return self.store.add_rule(rule, request=request or uuid.uuid4().hex)
 
     def state(
-        self, *, way: Way = "mix", search: str = "", show: str = "open", by: str = ""
+        self, *, way: Way = DEFAULT_WAY, search: str = "", show: str = "open", by: str = ""
     ) -> dict[str, Any]:
         """Return all that the page shows, as JSON can hold it.
 
@@ -185,9 +203,10 @@ class Review:
         standing, rules = self.store.standings(), self.store.rules()
         known = [standing.get(item.key) for item in pool.items]
         hidden_by = [_hidden(item, rules) for item in pool.items]
-        asked = which_rows(way, pool.scores, pool.member_scores, pool.level)
+        evidence = self._evidence(standing) if way == "likely" else None
+        asked = which_rows(way, pool.scores, pool.member_scores, pool.level, evidence)
         wanted = search.strip().lower()
-        listed = []
+        listed: list[int] = []
         for place in asked.order:
             item, answers = pool.items[place], known[place]
             mine = answers is not None and any(a.by == by for a in answers.answers)
@@ -197,14 +216,17 @@ class Review:
                 continue
             if wanted and not _holds(item, wanted):
                 continue
-            listed.append(self._told(place, item, answers, asked.reasons[place], before))
-        own = [found for found in known if found is not None]
+            listed.append(int(place))
+        own = [each for key, each in standing.items() if key in self._asked]
         return {
             "things": pool.things,
             "n_rows": pool.n_rows,
             "n_flagged": pool.n_flagged,
             "n_listed": len(listed),
-            "rows": listed[:_SHOWN],
+            "rows": [
+                self._told(place, pool.items[place], known[place], asked.reasons[place], before)
+                for place in listed[:_SHOWN]
+            ],
             "progress": {
                 "goal": self.goal,
                 "answered": len(own),
@@ -225,7 +247,6 @@ class Review:
                 for rule in rules
             ],
             "refit": asdict(refitting),
-            "can_refit": isinstance(self._model, TableModel),
             "version": self._version(),
             "has_pictures": pool.pictures is not None,
             "drift": {
@@ -244,6 +265,31 @@ class Review:
                 ],
             },
         }
+
+    def _evidence(self, standing: Mapping[Key, Standing]) -> NDArray[np.float64] | None:
+        """Return what speaks for an anomaly, by the model and by all answers there are."""
+        sure = {key: each.label for key, each in standing.items() if each.label != UNSURE}
+        with self._lock:
+            pool, guide, guided, model = self._pool, self._guide, self._guided, self._model
+        if guide is None:
+            return np.empty(0)
+        if guided is not None and guided[0] == sure:
+            return guided[1]
+        features = {
+            key: pool.features[self._places[key]] for key in sure if key in self._places
+        }
+        if isinstance(model, TableModel):  # rows of other files, or that fell out of this page
+            away = [key for key in sure if key not in features and standing[key].values]
+            features |= zip(away, encode_kept(model, standing, away), strict=True)
+        found = guide.evidence(
+            pool.scores,
+            np.array([features[key] for key in features]),
+            np.array([sure[key] for key in features], np.int64),
+        )
+        with self._lock:
+            if guide is self._guide:
+                self._guided = (sure, found)
+        return found
 
     def _told(
         self,
@@ -298,8 +344,6 @@ class Review:
             if self._refit.state == "running":
                 raise AnswerError("A refit is running already.")
             model = self._model
-            if not isinstance(model, TableModel):
-                raise AnswerError(f"A model of {model.kind} cannot be refitted yet.")
             standing = self.store.standings()
             if not any(found.label != UNSURE for found in standing.values()):
                 raise AnswerError("There are no answers to learn from yet.")
@@ -315,7 +359,7 @@ class Review:
         if (thread := self._thread) is not None:
             thread.join()
 
-    def _run_refit(self, model: TableModel, standing: dict[Key, Standing]) -> None:
+    def _run_refit(self, model: Refittable, standing: dict[Key, Standing]) -> None:
         def report(epoch: EpochReport) -> None:
             with self._lock:
                 self._refit = replace(
@@ -337,6 +381,21 @@ class Review:
                 version=version.number,
                 comparison=done.comparison.as_dict(),
             )
+
+    def calibrate(self) -> int:
+        """Set threshold and p-values by the rows of the page, as a new version in use.
+
+        Rows answered as anomalies are left out. Nothing is trained. Returns the number of the
+        version.
+        """
+        with self._lock:
+            if self._refit.state == "running":
+                raise AnswerError("A refit is running: wait for it.")
+            new = calibrated(self._model, self.store.standings(), self.data)
+            number = add_version(self.path, new).number
+            self._use(number)
+            self._refit = RefitState()
+        return number
 
     def accept(self) -> int:
         """Use what the refit made; return the number of the version."""

@@ -59,6 +59,7 @@ class Forest:
         X: NDArray[np.floating],
         anomalous: NDArray[np.bool_],
         *,
+        always: NDArray[np.bool_] | None = None,
         n_trees: int,
         seed: int,
     ) -> Forest:
@@ -70,6 +71,8 @@ class Forest:
             Rows ``(n, n_features)``.
         anomalous
             Which of them are labelled as anomalies; at least one is and one is not.
+        always
+            Which of the others every tree learns from, beside those that are drawn.
         n_trees
             How many.
         seed
@@ -77,9 +80,10 @@ class Forest:
         """
         rng = np.random.default_rng(seed)
         rows = np.asarray(X, np.float32)  # as trees compare them
-        anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+        kept = np.zeros(len(X), bool) if always is None else always & ~anomalous
+        anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous & ~kept)
         n_others = min(len(others), max(_FEWEST, _OTHERS * len(anomalies)))
-        labels = np.repeat([1, 0], [len(anomalies), n_others])
+        labels = np.repeat([1, 0], [len(anomalies), n_others + int(kept.sum())])
         parts = []
         for _ in range(n_trees):
             drawn = rng.choice(others, n_others, replace=False)
@@ -88,7 +92,8 @@ class Forest:
                 class_weight="balanced",
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            tree.fit(rows[np.concatenate([anomalies, drawn])], labels)
+            chosen = np.concatenate([anomalies, drawn, np.flatnonzero(kept)])
+            tree.fit(rows[chosen], labels)
             parts.append(tree.tree_)
         return cls._joined(parts)
 

@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 import aloof as package
 from aloof.cli.app import app
+from aloof.models.changes import Change, _energy_test, holm
 from aloof.models.table import TableModel
-from aloof.models.table.changes import Change, _energy_test, _homogeneous, find_changes, holm
+from aloof.models.table.changes import _homogeneous, find_changes
 
 
 def rows(n: int, seed: int, **changes: Any) -> pa.Table:

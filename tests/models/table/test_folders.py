@@ -19,6 +19,7 @@ from aloof.cli.app import app
 from aloof.exceptions import TableError
 from aloof.models.table import TableModel, fit, folders, open_source
 from aloof.models.table.folders import FileTask, FolderWork, score_folder
+from aloof.models.table.harmless import Harmless
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::aloof.exceptions.CalibrationWarning"),
@@ -114,6 +115,29 @@ def test_whoever_does_it_writes_the_same_bytes_also_after_a_kill(
     if "fdr" in rule:
         together = model.score(open_source(data).read())
         assert there.n_anomalies == sum(together["is_anomaly"].to_pylist()) > 10
+
+
+def test_rows_known_to_be_harmless_are_not_flagged(
+    model: TableModel, data: Path, tmp_path: Path
+) -> None:
+    rules = [Harmless("city", "A"), Harmless("key", "17")]
+    plain = scored(model, data, tmp_path / "plain")
+    done = scored(model, data, tmp_path / "out", harmless=rules, pool=Recording())
+    assert done.n_anomalies + done.n_suppressed == plain.n_anomalies
+    assert done.n_suppressed > 0
+    for name in files(tmp_path / "out"):
+        before, after, read = (
+            pq.read_table(folder / name, partitioning=None)
+            for folder in (tmp_path / "plain", tmp_path / "out", data)
+        )
+        harmless = [row["city"] == "A" or row["key"] == 17 for row in read.to_pylist()]
+        flags = zip(before["is_anomaly"].to_pylist(), harmless, strict=True)
+        expected = [flag and not known for flag, known in flags]
+        assert after["is_anomaly"].to_pylist() == expected
+        said = [words is not None for words in after["suppressed_by"].to_pylist()]
+        assert said == harmless
+    with pytest.raises(TableError, match="another choice of options"):
+        scored(model, data, tmp_path / "out", resume=True)
 
 
 def test_files_that_are_added_or_changed_are_done_and_no_others(

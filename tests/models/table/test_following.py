@@ -17,6 +17,7 @@ from aloof.exceptions import TableError
 from aloof.io.growing import Line
 from aloof.models.table import TableModel, fit, following
 from aloof.models.table.events import EventReader
+from aloof.models.table.harmless import Harmless
 
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.CalibrationWarning")
 
@@ -224,6 +225,19 @@ def test_drift_is_said_when_it_begins_and_when_it_ends(
     (begins,) = (words for words in said if "'Lima'" in words)
     (ends,) = (words for words in said if words.startswith("`city`: as in training again"))
     assert said.index(begins) < said.index(ends)
+
+
+def test_rows_known_to_be_harmless_are_not_flagged(model: TableModel, tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out.jsonl"
+    source.write_text("".join(f"{line}\n" for line in as_json(rows(100, 1))))
+    flagged = [row for row in model.score(rows(100, 1)).to_pylist() if row["is_anomaly"]]
+    rules = [Harmless("key", flagged[0]["key"])]  # not a column that the model uses
+    with running(model, source, out, harmless=rules, state=tmp_path / "s"):
+        found = waited(out, 100)
+    assert sum(row["is_anomaly"] for row in found) == len(flagged) - 1
+    (hidden,) = (row for row in found if row["suppressed_by"] is not None)
+    assert hidden["key"] == flagged[0]["key"]
+    assert json.loads((tmp_path / "s").read_text())["counts"] == [100, len(flagged) - 1, 1, 0]
 
 
 def test_what_cannot_be_followed_is_refused(

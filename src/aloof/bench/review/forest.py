@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.ensemble import IsolationForest
+
+from aloof.feedback.paths import Paths
 
 __all__ = ["FeedbackForest"]
 
@@ -30,8 +28,8 @@ class FeedbackForest:
     """
 
     def __init__(self, X: NDArray[np.float64], *, seed: int, rate: float = 1.0) -> None:
-        self._forest = IsolationForest(random_state=seed).fit(X)
-        self._weights = np.ones(self._paths(X[:1]).shape[1])
+        self._paths = Paths(X, seed=seed)
+        self._weights = np.ones(self._paths.n_nodes)
         self._rate = rate
 
     def anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -43,8 +41,3 @@ class FeedbackForest:
         path = np.asarray(self._paths(row[None]).todense())[0]
         step = -self._rate if label else self._rate
         self._weights = np.maximum(self._weights + step * path, 0.0)
-
-    def _paths(self, X: NDArray[np.float64]) -> Any:
-        rows = X.astype(np.float32)
-        trees = self._forest.estimators_
-        return sparse.hstack([tree.decision_path(rows) for tree in trees]).tocsr()

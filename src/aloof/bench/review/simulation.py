@@ -17,12 +17,11 @@ from aloof.bench.review.specification import FOREST, NEVER, RANDOM, ReviewSpecif
 from aloof.bench.study import Outcome, Tell
 from aloof.estimators import DualPriorVAE
 from aloof.exceptions import LabelWarning
-from aloof.feedback.asking import Way, which_rows
+from aloof.feedback.asking import DEFAULT_WAY, Way, which_rows
+from aloof.feedback.guide import POOL_SIZE, Guide
 from aloof.metrics import average_precision, roc_auc
 
 __all__ = ["Halves", "halve", "simulate"]
-
-_POOL = 300  # the strangest rows, which the page asks about
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,21 @@ class Halves:
     y_test: NDArray[np.int64]
 
 
-def halve(X: NDArray[np.float64], y: NDArray[np.int64], *, max_rows: int, seed: int) -> Halves:
+def halve(
+    X: NDArray[np.float64],
+    y: NDArray[np.int64],
+    *,
+    max_rows: int,
+    seed: int,
+    max_share: float | None = None,
+) -> Halves:
     """Draw rows, and divide them; both halves have the same share of anomalies."""
     rng = np.random.default_rng(np.random.SeedSequence([0x726576, seed]))
+    if max_share is not None:
+        normal, anomalies = (np.flatnonzero(y == label) for label in (0, 1))
+        most = round(max_share / (1 - max_share) * len(normal))
+        kept = np.sort(np.concatenate([normal, rng.permutation(anomalies)[:most]]))
+        X, y = X[kept], y[kept]
     share = min(1.0, max_rows / len(y))
     parts: list[list[NDArray[np.int64]]] = [[], []]
     for label in (0, 1):
@@ -112,7 +123,9 @@ def _with_refits(
     times: list[float] = []
     more: Outcome = {}
     while len(found) < spec.questions:
-        for row in _asked(detector, halves.X, answers, asker, spec.batch, rng):
+        queue = _Queue(detector, halves.X, asker, seed, rng)
+        for _ in range(spec.batch):
+            row = queue.next(answers)
             answers[row] = halves.y[row]
             found.append((found[-1] if found else 0) + int(halves.y[row]))
         if asker != NEVER:
@@ -122,7 +135,7 @@ def _with_refits(
                 detector.refit(halves.X, answers)
             times.append(time.perf_counter() - started)
         measured.append(_measures(detector.anomaly_score(halves.X_test), halves))
-        if asker == "mix" and len(found) == spec.compared_at:
+        if asker == DEFAULT_WAY and len(found) == spec.compared_at:
             more = _compared(detector, halves, answers, times[-1])
     return {
         "found": found,
@@ -134,25 +147,38 @@ def _with_refits(
     }
 
 
-def _asked(
-    detector: DualPriorVAE,
-    X: NDArray[np.float64],
-    answers: NDArray[np.float64],
-    asker: str,
-    n: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Return the next rows to ask about."""
-    left = np.flatnonzero(np.isnan(answers))
-    if asker == RANDOM:
-        return rng.choice(left, n, replace=False)
-    scores = detector.anomaly_score(X)[left]
-    pool = np.argsort(-scores, kind="stable")[:_POOL]
-    rows = left[pool]
-    members = -detector._scorer.member_scores(detector._reader(X[rows]), len(rows))
-    way = cast(Way, "anomalous" if asker == NEVER else asker)
-    asked = which_rows(way, scores[pool], members, -float(detector.offset_))
-    return rows[asked.order[:n]]
+class _Queue:
+    """Says which row to ask about next, between two refits, as the page would."""
+
+    def __init__(
+        self,
+        detector: DualPriorVAE,
+        X: NDArray[np.float64],
+        asker: str,
+        seed: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self._X, self._asker, self._rng = X, asker, rng
+        self._scores = detector.anomaly_score(X)
+        self._pool = np.argsort(-self._scores, kind="stable")[:POOL_SIZE]
+        own = X[self._pool]
+        self._members = -detector._scorer.member_scores(detector._reader(own), len(own))
+        self._level = -float(detector.offset_)
+        self._guide = Guide(own, X, seed=seed) if asker == DEFAULT_WAY else None
+
+    def next(self, answers: NDArray[np.float64]) -> int:
+        """Return the next row, by the answers so far."""
+        if self._asker == RANDOM:
+            return int(self._rng.choice(np.flatnonzero(np.isnan(answers))))
+        way = cast(Way, "anomalous" if self._asker == NEVER else self._asker)
+        scores, evidence = self._scores[self._pool], None
+        if self._guide is not None:
+            known = np.flatnonzero(~np.isnan(answers))
+            labels = answers[known].astype(np.int64)
+            evidence = self._guide.evidence(scores, self._X[known], labels)
+        asked = which_rows(way, scores, self._members, self._level, evidence)
+        rows = self._pool[asked.order]
+        return int(rows[np.isnan(answers[rows])][0])
 
 
 def _compared(

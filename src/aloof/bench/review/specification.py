@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from aloof.bench.specification import Count, Names, Specification, known
+from aloof.bench.tabular.development import DEVELOPMENT
 from aloof.datasets import PublicTable, list_datasets
 from aloof.feedback.asking import WAYS
 from aloof.feedback.refitting import CONFIRMED_WEIGHT
@@ -24,7 +25,7 @@ class ReviewSpecification(Specification):
     Attributes
     ----------
     datasets
-        Public tables.
+        Public tables, or development tasks of ``aloof bench tabular``.
     askers
         Ways of asking with refits between, ``random`` asking with refits, ``never refitted``
         (the most anomalous rows of a plain VAE) and ``isolation forest`` with feedback.
@@ -33,9 +34,12 @@ class ReviewSpecification(Specification):
     questions, batch
         How many are asked, and after how many there is a refit.
     compared_at
-        After so many questions of a mix, a fresh fit with the same labels is compared.
+        After so many questions of the default way, it is compared with a fresh fit that has
+        the same labels.
     max_rows
         Of a table, drawn at random; half of them are reviewed, half are to measure with.
+    max_share
+        Most anomalies among the rows; others are left out. None: as many as there are.
     members
         Of the ensemble.
     max_epochs
@@ -46,7 +50,10 @@ class ReviewSpecification(Specification):
 
     title: str = "How much an answer is worth"
     datasets: Annotated[
-        Names, AfterValidator(known("data set", [d.name for d in list_datasets(PublicTable)]))
+        Names,
+        AfterValidator(
+            known("data set", [*(d.name for d in list_datasets(PublicTable)), *DEVELOPMENT])
+        ),
     ] = _TABLES
     askers: Annotated[Names, AfterValidator(known("asker", ASKERS))] = ASKERS
     seeds: Count = 10
@@ -54,6 +61,7 @@ class ReviewSpecification(Specification):
     batch: Count = 10
     compared_at: Count = 20
     max_rows: Count = 4000
+    max_share: Annotated[float, Field(gt=0, lt=1)] | None = None
     members: Count = 5
     max_epochs: Count | None = None
     confirmed_weight: Count = CONFIRMED_WEIGHT

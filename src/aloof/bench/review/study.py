@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ from aloof.bench.revisions import revision
 from aloof.bench.statistics import NOTE, moments
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
+from aloof.bench.tabular.development import DEVELOPMENT
+from aloof.bench.tabular.tasks import filled
 from aloof.datasets import PublicTable, find_dataset
+from aloof.feedback.asking import DEFAULT_WAY
 from aloof.report import save_figure
 
 __all__ = ["ReviewCase", "ReviewStudy", "make_review"]
 
-_COLOURS = ("#cc3311", "#ee7733", "#aa3377", "#777777", "#222222", "#4477aa")
+_COLOURS = ("#cc3311", "#ee7733", "#aa3377", "#ccbb44", "#777777", "#222222", "#4477aa")
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,10 @@ class ReviewStudy(Study[ReviewCase]):
 
     def identity(self, case: ReviewCase) -> Identity:
         """Return the numbers of the review, the data and the revision."""
-        names: tuple[str, ...] = ("questions", "batch", "max_rows")
+        names: tuple[str, ...] = ("questions", "batch", "max_rows", "max_share")
         if case.asker != FOREST:
             names += ("members", "max_epochs", "confirmed_weight")
-        if case.asker == "mix":
+        if case.asker == DEFAULT_WAY:
             names += ("compared_at",)
         config = {name: getattr(self.spec, name) for name in names}
         facts = {"data_sha256": self.tables[case.dataset].sha256}
@@ -68,7 +71,13 @@ class ReviewStudy(Study[ReviewCase]):
                 name: str = name, seed: int = seed, own: Sequence[ReviewCase] = own
             ) -> Work:
                 table = self.tables[name]
-                halves = halve(table.X, table.y, max_rows=self.spec.max_rows, seed=seed)
+                halves = halve(
+                    table.X,
+                    table.y,
+                    max_rows=self.spec.max_rows,
+                    max_share=self.spec.max_share,
+                    seed=seed,
+                )
                 askers = [case.asker for case in own]
                 return partial(simulate, halves, askers, self.spec, seed, str(where.device))
 
@@ -101,29 +110,30 @@ class ReviewStudy(Study[ReviewCase]):
                 f"{np.mean(means):.1f}" if len(means) == len(self.spec.datasets) else ""
             )
             rows.append(tuple(cells))
-        ratio = self._ratio(records) if value is _found else ""
+        said = self._ratios(records) if value is _found else []
         header = ("asks", *self.spec.datasets, "mean")
-        return Grid(title, header, tuple(rows), notes=(NOTE, *([ratio] if ratio else [])))
+        return Grid(title, header, tuple(rows), notes=(NOTE, *said))
 
-    def _ratio(self, records: Sequence[Record]) -> str:
-        """Say how many times as many a mix finds, on average, as who never refits."""
+    def _ratios(self, records: Sequence[Record]) -> list[str]:
+        """Say how many times as many the default way finds, on average, as others do."""
         by = {(r["asker"], r["dataset"], r["seed"]): _found(r) for r in records}
-        ratios = [
-            n / max(1, by[NEVER, name, seed])
-            for (asker, name, seed), n in by.items()
-            if asker == "mix" and (NEVER, name, seed) in by
-        ]
-        if not ratios:
-            return ""
-        totals = [
-            sum(n for (asker, *_), n in by.items() if asker == who) for who in ("mix", NEVER)
-        ]
-        found = moments(ratios)
-        return (
-            f"A mix finds {found.mean:.2f} times as many as never refitting, on average over "
-            f"{found.n} reviews (standard error {found.sem:.2f}); in all, {totals[0]:,} "
-            f"and {totals[1]:,}."
-        )
+        said = []
+        for rival in (NEVER, FOREST):
+            pairs = [
+                (n, by[rival, name, seed])
+                for (asker, name, seed), n in by.items()
+                if asker == DEFAULT_WAY and (rival, name, seed) in by
+            ]
+            if not pairs:
+                continue
+            ratio = moments([n / max(1, other) for n, other in pairs])
+            own, others = (sum(part) for part in zip(*pairs, strict=True))
+            said.append(
+                f"{DEFAULT_WAY!r} finds {ratio.mean:.2f} times as many as {rival!r}, on "
+                f"average over {ratio.n} reviews (standard error {ratio.sem:.2f}); in all, "
+                f"{own:,.0f} and {others:,.0f}."
+            )
+        return said
 
     def _compared(self, records: Sequence[Record]) -> list[Grid]:
         """Compare refits with fresh fits that have the same labels."""
@@ -188,7 +198,7 @@ class ReviewStudy(Study[ReviewCase]):
         axes[0, 0].set_ylabel("anomalies found")
         axes[1, 0].set_ylabel("average precision (%)")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
         save_figure(figure, folder / "plot.png")
 
 
@@ -200,9 +210,16 @@ def _precision(record: Record) -> float:
     return 100.0 * float(record["average_precision"][-1])
 
 
+def _table(name: str) -> Any:
+    if name in DEVELOPMENT:
+        task = DEVELOPMENT[name].load()
+        return replace(task, X=filled(task.X, task.X[:0])[0])
+    return find_dataset(name, PublicTable).load()
+
+
 def make_review(spec: ReviewSpecification) -> ReviewStudy:
     """Load the data and list the cases."""
-    tables = {name: find_dataset(name, PublicTable).load() for name in spec.datasets}
+    tables = {name: _table(name) for name in spec.datasets}
     cases = tuple(
         ReviewCase(name, asker, seed)
         for seed in range(spec.seeds)

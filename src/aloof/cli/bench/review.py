@@ -28,13 +28,16 @@ __all__ = ["review"]
 def review(
     datasets: Annotated[
         str | None,
-        typer.Option(help="Names with commas between. Default: six of ODDS."),
+        typer.Option(
+            help="Names with commas between, of public tables or development tasks. "
+            "Default: six of ODDS."
+        ),
     ] = None,
     askers: Annotated[
         str | None,
         typer.Option(
-            help="Who asks, with commas between: mix, anomalous, informative, random, never "
-            "refitted, isolation forest. Default: all."
+            help="Who asks, with commas between: likely, anomalous, informative, mix, random, "
+            "never refitted, isolation forest. Default: all."
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Reviews of each. Default: 10.")] = None,

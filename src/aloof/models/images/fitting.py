@@ -130,7 +130,7 @@ def fit_images(
         encoding=encoding,
     )
     source.check_folders()
-    found, y, remarks = _read(images, source, size, channels, progress)
+    found, y, remarks = read_labelled(images, source, size, channels, progress)
     check_share(y)
     chosen = {
         **vars(source),
@@ -205,12 +205,12 @@ def are_images(data: Any, options: Names[str]) -> bool:
     return os.fspath(data) == "-" and asked
 
 
-def _read(
+def read_labelled(
     images: Any,
     folders: ImageLabels,
     size: Size | None,
     channels: Channels | None,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> tuple[ImageSet, NDArray[np.int64], list[str]]:
     """Return the images, a label for each, and what is odd about the labels."""
     normal, anomaly, labels = folders.normal, folders.anomaly, folders.labels

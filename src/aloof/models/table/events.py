@@ -280,7 +280,7 @@ class EventReader:
 
 
 def event_tables(
-    events: Sequence[Event], encoder: TableEncoder, *, fills: bool
+    events: Sequence[Event], encoder: TableEncoder, *, fills: bool, also: Sequence[str] = ()
 ) -> list[tuple[list[int], pa.Table]]:
     """Return rows as tables of one type a column, each with the places of its rows.
 
@@ -292,11 +292,13 @@ def event_tables(
     events
         With values.
     encoder
-        Of the model: its columns are taken, and no others.
+        Of the model: its columns are taken.
     fills
         Whether columns that no row has may be left out of a table.
+    also
+        Other columns to take.
     """
-    names = encoder.names
+    names = tuple(dict.fromkeys([*encoder.names, *also]))
     if fills:
         there = {name for event in events for name in event.values or ()}
         names = tuple(name for name in names if name in there)

@@ -29,6 +29,7 @@ from aloof.io.remote import FilePath, RemotePath, is_remote, path_of, sending
 from aloof.models import Drift, Progress
 from aloof.models.table.files import Source
 from aloof.models.table.formats import Parquet, ending_of, first_line
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.model import MissingColumns, TableModel
 from aloof.models.table.outputs import can_be_written, write_table
 from aloof.models.table.scores import PartScores
@@ -80,8 +81,8 @@ class FileDone:
 
     Attributes
     ----------
-    n_rows, n_anomalies
-        How many rows there were, and how many are flagged.
+    n_rows, n_anomalies, n_suppressed
+        How many rows there were, how many are flagged, and would be but are harmless.
     drift
         In which ways they do not look like the training rows.
     remarks
@@ -92,6 +93,7 @@ class FileDone:
     n_anomalies: int
     drift: tuple[Drift, ...] = ()
     remarks: tuple[str, ...] = ()
+    n_suppressed: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class ScoredFolder:
         Why nothing is flagged, in words.
     remarks
         What else there is to say about the rows, by the name of their file.
+    n_suppressed
+        How many rows would be flagged, but are known to be harmless.
     """
 
     n_files: int
@@ -119,6 +123,7 @@ class ScoredFolder:
     drift: Mapping[str, tuple[Drift, ...]] = field(default_factory=dict)
     remark: str = ""
     remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    n_suppressed: int = 0
 
 
 # What a pool gives of a task: what came of it, or what went wrong.
@@ -227,6 +232,7 @@ def score_folder(
     keep_all: bool = False,
     flagged_only: bool = False,
     missing_columns: MissingColumns = "refuse",
+    harmless: Sequence[Harmless] = (),
     resume: bool = False,
     force: bool = False,
     pool: FolderPool | None = None,
@@ -245,7 +251,7 @@ def score_folder(
         What `open_source` found.
     out
         The folder. It may be elsewhere, as s3://bucket/scores.
-    reasons, keep, keep_all, flagged_only, missing_columns
+    reasons, keep, keep_all, flagged_only, missing_columns, harmless
         See `TableModel.score_file`.
     resume
         Keep the files of an earlier run that are done, unless their input has changed since.
@@ -262,7 +268,7 @@ def score_folder(
     place = path_of(os.fspath(out).rstrip("/" + os.sep) or os.sep)
     tasks = list(_tasks(source, place))
     options = {"reasons": reasons, "keep": tuple(keep), "keep_all": keep_all}
-    options |= {"flagged_only": flagged_only}
+    options |= {"flagged_only": flagged_only, "harmless": tuple(harmless)}
     work = FolderWork.of(model, options=options, missing_columns=missing_columns)
     notes = _Notes(place, _dependencies(model, work), resume=resume, force=force)
     run = _FolderRun(model, work, tasks, notes, pool or _Here(model), progress)
@@ -301,6 +307,7 @@ class _FolderRun:
             {name: done.drift for name, (done, _) in told if done.drift},
             remark,
             {name: done.remarks for name, (done, _) in told if done.remarks},
+            sum(done.n_suppressed for done, _ in results),
         )
 
     def _no_counts(self) -> Any:
@@ -449,7 +456,7 @@ def _scored(
         ) from error
     said = {each.words for each in done.drift}
     told = tuple(words for words in remarks if words not in said)
-    return asdict(FileDone(done.n_rows, done.n_anomalies, done.drift, told))
+    return asdict(FileDone(done.n_rows, done.n_anomalies, done.drift, told, done.n_suppressed))
 
 
 def _write_empty(model: TableModel, task: FileTask, options: Mapping[str, Any]) -> None:
@@ -459,7 +466,8 @@ def _write_empty(model: TableModel, task: FileTask, options: Mapping[str, Any]) 
     kept = [*source.names] if options["keep_all"] else kept
     names = dict.fromkeys([*([] if model.id is None else [model.id]), *kept])
     there = source.format.schema(source.paths[0])
-    schema = PartScores(model, (), options["reasons"]).schema(map(there.field, names))
+    scores = PartScores(model, (), options["reasons"], harmless=options["harmless"])
+    schema = scores.schema(map(there.field, names))
     write_table(task.out, schema.empty_table(), force=True)
 
 
@@ -476,12 +484,12 @@ def _counts(model: TableModel, task: FileTask) -> dict[str, Any]:
 
 
 def _dependencies(model: TableModel, work: FolderWork) -> dict[str, str]:
-    scores = PartScores(model, (), 0)
-    found = scores.fingerprints()
+    found = PartScores(model, (), 0).fingerprints()
+    options = [dict(work.options), work.missing_columns]
     return {
         "model": found["model"],
         "threshold": found["threshold"],
-        "choice of options": json.dumps([dict(work.options), work.missing_columns]),
+        "choice of options": json.dumps(options, default=str),
         "version of aloof": __version__,
     }
 

@@ -29,6 +29,7 @@ from aloof.models.results import Drift
 from aloof.models.table.drift import RowSample, drift_lines
 from aloof.models.table.events import Event, EventFormat, EventReader, event_tables
 from aloof.models.table.formats import ending_of
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
 from aloof.models.table.model import TableModel
 from aloof.models.table.scores import PartScores, Verdict
@@ -40,7 +41,7 @@ _ROWS, _WAIT, _COMMIT = 4096, 0.25, 1.0
 # So few that a column of which no value can be read is no reason to refuse them.
 _FEW = 16
 _STATE_VERSION = 1
-_OWN = ("line", "anomaly_score", "p_value", "is_anomaly", "reasons", "error")
+_OWN = ("line", "anomaly_score", "p_value", "is_anomaly", "suppressed_by", "reasons", "error")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Followed:
         How many rows were scored, since the first start.
     n_anomalies
         How many of them are flagged.
+    n_suppressed
+        How many would be flagged, but are known to be harmless.
     n_failed
         How many lines could not be read.
     drift
@@ -61,6 +64,7 @@ class Followed:
 
     n_rows: int
     n_anomalies: int
+    n_suppressed: int
     n_failed: int
     drift: tuple[Drift, ...] = ()
 
@@ -133,6 +137,7 @@ def follow(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     flagged_only: bool = False,
+    harmless: Sequence[Harmless] = (),
     state: str | os.PathLike[str] | None = None,
     drift_every: int = 2000,
     force: bool = False,
@@ -164,6 +169,8 @@ def follow(
         What to copy from a row, besides the id.
     flagged_only
         Write the rows that are flagged, and lines that cannot be read.
+    harmless
+        Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     state
         A file that remembers how far this got. It is written every second; the next run with
         it goes on there, and cuts off what was written to the output after it.
@@ -212,7 +219,7 @@ def follow(
     )
     output = _Output(target, before, force=force)
     run = _Follower(
-        PartScores(model, (), reasons),
+        PartScores(model, (), reasons, harmless=tuple(harmless)),
         reader,
         output,
         (*([] if model.id is None else [model.id]), *keep),
@@ -225,7 +232,7 @@ def follow(
         position=None if position is None else Position(**position),
     )
     if before is not None:
-        run.n_rows, run.n_anomalies, run.n_failed = before["counts"]
+        run.n_rows, run.n_anomalies, run.n_suppressed, run.n_failed = before["counts"]
         run.n_lines = run.reader.n_lines
     with output:
         return run.until(lines, stop or threading.Event())
@@ -246,6 +253,7 @@ class _Follower:
     position: Position | None = None
     n_rows: int = 0
     n_anomalies: int = 0
+    n_suppressed: int = 0
     n_failed: int = 0
     n_lines: int = 0
     is_checked: bool = False
@@ -282,7 +290,8 @@ class _Follower:
                 stop.wait(_WAIT)
         self.commit()
         lines.close()
-        return Followed(self.n_rows, self.n_anomalies, self.n_failed, self.watch.drift)
+        counts = self._counts()
+        return Followed(*counts, drift=self.watch.drift)
 
     def take(self, events: Sequence[Event]) -> None:
         """Score rows and write them, in their order."""
@@ -321,21 +330,24 @@ class _Follower:
         encoder = self.scores.model.encoder
         found: dict[int, dict[str, Any]] = {}
         parts = []
-        for places, table in event_tables(events, encoder, fills=encoder.fills):
+        also = [rule.column for rule in self.scores.harmless]
+        for places, table in event_tables(events, encoder, fills=encoder.fills, also=also):
             part = self.scores.score(table, self.warn)
             level = self.scores.decision.least
             verdict = Verdict(self.scores.schema(()), level)
             rows = self.scores.settle(part.replace_schema_metadata(None), verdict)
             for place, row in zip(places, rows.to_pylist(), strict=True):
                 found[events[place].line] = self._words(row)
-            parts.append((table, int(pc.sum(rows["is_anomaly"]).as_py() or 0)))
-        for table, flagged in parts:
+            hidden = self.scores.n_suppressed(rows, verdict)
+            parts.append((table, int(pc.sum(rows["is_anomaly"]).as_py() or 0), hidden))
+        for table, flagged, hidden in parts:
             self.n_rows += table.num_rows
             self.n_anomalies += flagged
+            self.n_suppressed += hidden
             names = self.reader.names or {
                 name: None for event in events for name in event.values or ()
             }
-            for words in self.watch.add(table, names, flagged):
+            for words in self.watch.add(table, names, flagged + hidden):
                 self.say(words)
         return found
 
@@ -361,6 +373,9 @@ class _Follower:
             self.scores.check(names, self.warn)
         self.is_checked = True
 
+    def _counts(self) -> tuple[int, int, int, int]:
+        return self.n_rows, self.n_anomalies, self.n_suppressed, self.n_failed
+
     def commit(self) -> None:
         """Make sure that what was done is on the disk, and remember it."""
         length = self.output.commit()
@@ -376,7 +391,7 @@ class _Follower:
             "position": None if self.position is None else self.position.as_dict(),
             "length": length,
             "reader": reader,
-            "counts": [self.n_rows, self.n_anomalies, self.n_failed],
+            "counts": self._counts(),
             "drift": [asdict(each) for each in self.watch.drift],
         }
         write_file(self.state, json.dumps(content, indent=1) + "\n", TableError)

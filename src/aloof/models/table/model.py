@@ -33,6 +33,7 @@ from aloof.models.table.explanation import TableExplanation
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import like, to_table
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column, read_label_column
 from aloof.models.table.locating import locating_errors, locating_warnings
 from aloof.models.table.outputs import write_table
@@ -309,24 +310,33 @@ class TableModel(Model):
         reasons: int,
         keep: Sequence[str],
         top: int | None,
+        harmless: Sequence[Harmless] = (),
     ) -> tuple[pa.Table, ScoredFile]:
         """Return all rows with their scores, and what there is to say about all."""
         from aloof.models.table.scores import PartScores
 
         own = () if self.id is None else (self.id,)
-        parts = PartScores(self, tuple(dict.fromkeys([*own, *keep])), reasons, top)
+        kept = tuple(dict.fromkeys([*own, *keep]))
+        parts = PartScores(self, kept, reasons, top, tuple(harmless))
         parts.check(table.column_names, _issue)
         part = parts.score(table, _issue)
         verdict = parts.verdict([part])
         rows = parts.settle(part, verdict)
         n_flagged = int(rows["is_anomaly"].to_numpy().sum())
+        n_suppressed = parts.n_suppressed(rows, verdict)
         drift: tuple[Drift, ...] = ()
         if table.num_rows:
             sample = RowSample(self.encoder)
             sample.add_carried(part)
-            decided = n_flagged if top is None else None
+            decided = n_flagged + n_suppressed if top is None else None
             drift = self.drift_in(sample, table.column_names, decided, _issue)
-        done = ScoredFile(table.num_rows, n_flagged, drift=drift, remark=verdict.why_none)
+        done = ScoredFile(
+            table.num_rows,
+            n_flagged,
+            drift=drift,
+            remark=verdict.why_none,
+            n_suppressed=n_suppressed,
+        )
         return rows, done
 
     def drift(self, data: Any) -> tuple[Drift, ...]:
@@ -398,6 +408,7 @@ class TableModel(Model):
         flagged_only: bool = False,
         sort: bool = False,
         missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
         resume: bool = False,
         force: bool = False,
         progress: Progress | None = None,
@@ -418,6 +429,7 @@ class TableModel(Model):
                 top=top,
                 flagged_only=flagged_only,
                 sort=sort,
+                harmless=harmless,
                 resume=resume,
                 force=force,
                 progress=progress,
@@ -425,7 +437,7 @@ class TableModel(Model):
         if resume:
             raise TableError("A frame in memory is scored in one go: leave out resume.")
         names = source.column_names if keep_all else keep
-        rows, done = model._scored_table(source, reasons, names, top)
+        rows, done = model._scored_table(source, reasons, names, top, harmless)
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
         write_table(out, rows.take(pa.array(places)), force=force)
         return done
@@ -440,6 +452,7 @@ class TableModel(Model):
         keep_all: bool = False,
         flagged_only: bool = False,
         missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
         resume: bool = False,
         force: bool = False,
         pool: FolderPool | None = None,
@@ -460,6 +473,7 @@ class TableModel(Model):
             keep_all=keep_all,
             flagged_only=flagged_only,
             missing_columns=missing_columns,
+            harmless=harmless,
             resume=resume,
             force=force,
             pool=pool,
@@ -476,6 +490,7 @@ class TableModel(Model):
         keep_all: bool = False,
         flagged_only: bool = False,
         missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
         state: str | os.PathLike[str] | None = None,
         drift_every: int = 2000,
         force: bool = False,
@@ -497,6 +512,7 @@ class TableModel(Model):
             keep=keep,
             keep_all=keep_all,
             flagged_only=flagged_only,
+            harmless=harmless,
             state=state,
             drift_every=drift_every,
             force=force,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.folders import FolderWork
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
 from aloof.models.table.model import MissingColumns, TableModel
 from aloof.models.table.scores import PartScores, Verdict
@@ -32,12 +33,15 @@ class RowScorer:
         Copy all columns.
     reasons
         How many reasons to give.
+    harmless
+        Rows that are not flagged, whatever their scores.
     """
 
     work: FolderWork
     keep: tuple[str, ...]
     keep_all: bool
     reasons: int
+    harmless: tuple[Harmless, ...] = ()
 
     @classmethod
     def of(
@@ -48,6 +52,7 @@ class RowScorer:
         keep: Sequence[str] = (),
         keep_all: bool = False,
         missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
     ) -> RowScorer:
         """Return what scores with a model, or with that of a folder."""
         if not isinstance(model, TableModel):
@@ -60,7 +65,8 @@ class RowScorer:
             )
         own = () if model.id is None else (model.id,)
         work = FolderWork.of(model, options={}, missing_columns=missing_columns)
-        return cls(work, tuple(dict.fromkeys([*own, *keep])), keep_all, reasons)
+        kept = tuple(dict.fromkeys([*own, *keep]))
+        return cls(work, kept, keep_all, reasons, tuple(harmless))
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return which columns of a table are copied."""
@@ -72,7 +78,7 @@ class RowScorer:
         for name in kept:
             check_column(name, table.names, "output")
         model = _opened(self.work)
-        scores = PartScores(model, (), self.reasons)
+        scores = PartScores(model, (), self.reasons, harmless=self.harmless)
         taken = scores.schema(())
         if both := sorted({*kept} & {*taken.names}):
             raise TableError(
@@ -85,7 +91,7 @@ class RowScorer:
 
     def start(self) -> Callable[[pa.Table], pa.Table]:
         """Load the model, once in a process; return what scores a table."""
-        scores = PartScores(_opened(self.work), (), self.reasons)
+        scores = PartScores(_opened(self.work), (), self.reasons, harmless=self.harmless)
         verdict = Verdict(scores.schema(()), scores.least)
 
         def score(table: pa.Table) -> pa.Table:

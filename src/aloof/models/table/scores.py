@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from aloof.calibration import Decision
 from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.drift import RowSample
+from aloof.models.table.harmless import Harmless, suppressed
 from aloof.models.table.labelling import check_column
 from aloof.models.table.model import TableModel
 
 __all__ = ["PartScores", "Verdict", "chosen_places"]
 
-_SCORE, _P, _FLAG = "anomaly_score", "p_value", "is_anomaly"
+_SCORE, _P, _FLAG, _RULE = "anomaly_score", "p_value", "is_anomaly", "suppressed_by"
 
 # To recognise a model by its scores: so many random rows.
 _PROBES = 64
@@ -37,7 +38,7 @@ class Verdict:
     schema
         Names and types of the columns of the result.
     level
-        The anomaly score above which a row is flagged.
+        The anomaly score above which a row is flagged; with `places`, the lowest of theirs.
     places
         Where the rows are that are flagged, counted from 0, in place of a level; None: the
         level decides.
@@ -72,12 +73,16 @@ class PartScores:
     level
         The anomaly score above which rows are flagged, where it was decided over more rows
         than these; None: the threshold decides.
+    harmless
+        Rows that are not flagged, whatever their scores. The result has a column
+        ``suppressed_by`` where there are such rules.
     """
 
     model: TableModel
     keep: tuple[str, ...]
     reasons: int
     top: int | None = None
+    harmless: tuple[Harmless, ...] = ()
     level: float | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +92,8 @@ class PartScores:
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return which columns of a table with these names have to be read."""
         used = [name for name in self.model.columns if name in names]
-        return list(dict.fromkeys([*self.keep, *used]))
+        rules = [rule.column for rule in self.harmless if rule.column in names]
+        return list(dict.fromkeys([*self.keep, *used, *rules]))
 
     @property
     def each_by_itself(self) -> bool:
@@ -111,6 +117,10 @@ class PartScores:
         n = min(self.reasons, len(self.model.columns))
         return [f"reason_{place + 1}" for place in range(n)]
 
+    @property
+    def _rule_names(self) -> list[str]:
+        return [_RULE] if self.harmless else []
+
     def check(self, names: Sequence[str], warn: Callable[[TableWarning], None]) -> None:
         """Raise where a table with columns of these names cannot be scored.
 
@@ -123,7 +133,7 @@ class PartScores:
         """
         for name in self.keep:
             check_column(name, names, "id" if name == self.model.id else "output")
-            if name in (_SCORE, _P, _FLAG, *self.reason_names):
+            if name in (_SCORE, _P, _FLAG, *self._rule_names, *self.reason_names):
                 raise TableError(
                     f"Cannot keep column {name!r}: the scores have a column of that name. "
                     "Rename it."
@@ -138,8 +148,14 @@ class PartScores:
         scores = self.model.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
         columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}
         columns[_SCORE] = scores
+        hidden = suppressed(table, self.harmless)
+        if self.harmless:
+            rules = [str(rule) for rule in self.harmless]
+            columns[_RULE] = pa.array(
+                [rules[n] if n >= 0 else None for n in hidden], pa.string()
+            )
         words = np.full((len(scores), len(self.reason_names)), None, dtype=object)
-        may_be = self._may_be(scores)
+        may_be = self._may_be(np.where(hidden < 0, scores, -np.inf))
         if self.reason_names and len(may_be):
             found = self.model.explain_encoded(encoded[may_be], used.take(pa.array(may_be)))
             told = found.reasons(len(self.reason_names))
@@ -161,14 +177,15 @@ class PartScores:
             scores = _array(part[_SCORE])
             counts += self.decision.counts(scores)
             if self.top is not None:
-                highest = np.concatenate([highest, scores])
-                places = np.concatenate([places, done + np.arange(len(scores))])
+                open_rows = np.flatnonzero(~self._hidden(part))
+                highest = np.concatenate([highest, scores[open_rows]])
+                places = np.concatenate([places, done + open_rows])
                 chosen = np.argsort(-highest, kind="stable")[: self.top]
                 highest, places = highest[chosen], places[chosen]
             done += len(scores)
         schema = self.schema(_common(kept))
         if self.top is not None:
-            return Verdict(schema, np.inf, np.sort(places))
+            return Verdict(schema, min(highest, default=np.inf), np.sort(places))
         if self.level is not None:
             return Verdict(schema, self.level)
         return Verdict(
@@ -184,6 +201,7 @@ class PartScores:
                 pa.field(_SCORE, pa.float64()),
                 *p_value,
                 pa.field(_FLAG, pa.bool_()),
+                *(pa.field(name, pa.string()) for name in self._rule_names),
                 *(pa.field(name, pa.string()) for name in self.reason_names),
             ]
         )
@@ -200,11 +218,23 @@ class PartScores:
         flagged = scores > verdict.level
         if verdict.places is not None:
             flagged = np.isin(first + np.arange(len(scores)), verdict.places)
+        flagged &= ~self._hidden(part)
         columns[_FLAG] = flagged
+        columns |= {name: part[name] for name in self._rule_names}
         mask, none = pa.array(flagged), pa.scalar(None, pa.string())
         for name in self.reason_names:
             columns[name] = pc.if_else(mask, part[name], none)
         return pa.table(columns, schema=verdict.schema)
+
+    def n_suppressed(self, rows: pa.Table, verdict: Verdict) -> int:
+        """Return how many rows, as they are written, would be flagged but for a rule."""
+        return int((self._hidden(rows) & (_array(rows[_SCORE]) > verdict.level)).sum())
+
+    def _hidden(self, part: pa.Table) -> NDArray[np.bool_]:
+        if not self.harmless:
+            return np.zeros(part.num_rows, bool)
+        found: NDArray[np.bool_] = pc.is_valid(part[_RULE]).to_numpy()
+        return found
 
     def fingerprints(self) -> dict[str, str]:
         """Return what a part depends on besides the rows, by a word for people."""
@@ -222,13 +252,15 @@ class PartScores:
             "number of reasons": str(self.reasons),
             "top": str(self.top),
             **({} if self.level is None else {"level": repr(self.level)}),
+            "rules of what is harmless": json.dumps([str(rule) for rule in self.harmless]),
         }
 
     def _may_be(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the rows that may turn out to be flagged, whatever the other rows are."""
         if self.top is None:
             return np.flatnonzero(scores > self.least)
-        return np.sort(np.argsort(-scores, kind="stable")[: self.top])
+        order = np.argsort(-scores, kind="stable")[: self.top]
+        return np.sort(order[scores[order] > -np.inf])
 
 
 def chosen_places(

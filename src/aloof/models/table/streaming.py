@@ -29,6 +29,7 @@ from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
 from aloof.models.table.files import Source, open_source
+from aloof.models.table.harmless import Harmless
 from aloof.models.table.locating import MisreadWarning, locating_warnings
 from aloof.models.table.model import TableModel
 from aloof.models.table.outputs import check_output, open_output
@@ -55,6 +56,7 @@ def score_file(
     top: int | None = None,
     flagged_only: bool = False,
     sort: bool = False,
+    harmless: Sequence[Harmless] = (),
     resume: bool = False,
     force: bool = False,
     warn: Callable[[TableWarning], None] | None = None,
@@ -88,6 +90,8 @@ def score_file(
         Write the rows that are flagged, and no others.
     sort
         Write the highest scores first. Memory holds all rows that are written.
+    harmless
+        Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     resume
         Continue a run of the same model over the same source that was killed, if there is
         one. The result is the same, byte for byte, as if it had not been killed.
@@ -104,7 +108,7 @@ def score_file(
     source = source if isinstance(source, Source) else open_source(source)
     run = _Run(
         source,
-        PartScores(model, _kept(model, source, keep, keep_all), reasons, top),
+        PartScores(model, _kept(model, source, keep, keep_all), reasons, top, tuple(harmless)),
         once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
@@ -146,6 +150,7 @@ def score_whole(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     flagged_only: bool = False,
+    harmless: Sequence[Harmless] = (),
     level: float | None = None,
     warn: Callable[[TableWarning], None],
 ) -> ScoredFile:
@@ -155,7 +160,7 @@ def score_whole(
 
     Parameters
     ----------
-    model, source, out, reasons, keep, keep_all, flagged_only, warn
+    model, source, out, reasons, keep, keep_all, flagged_only, harmless, warn
         See `score_file`; what is there is replaced.
     level
         The anomaly score above which rows are flagged, where a false discovery rate was
@@ -163,7 +168,13 @@ def score_whole(
     """
     run = _Run(
         source,
-        PartScores(model, _kept(model, source, keep, keep_all), reasons, level=level),
+        PartScores(
+            model,
+            _kept(model, source, keep, keep_all),
+            reasons,
+            harmless=tuple(harmless),
+            level=level,
+        ),
         once_of_each(locating_warnings(source, warn)),
         lambda done, total: None,
         flagged_only,
@@ -256,7 +267,7 @@ class _Run:
         *,
         force: bool,
     ) -> ScoredFile:
-        n_rows = n_anomalies = 0
+        n_rows = n_anomalies = n_suppressed = 0
         model, held = self.scores.model, []
         sample = RowSample(model.encoder)
         with open_output(out, verdict.schema, force=force) as output:
@@ -264,6 +275,7 @@ class _Run:
                 rows = self.scores.settle(sample.add_carried(part), verdict, n_rows)
                 n_rows += rows.num_rows
                 n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
+                n_suppressed += self.scores.n_suppressed(rows, verdict)
                 if self.flagged_only:
                     rows = rows.filter(rows["is_anomaly"])
                 if self.sort:
@@ -273,9 +285,15 @@ class _Run:
             if self.sort:
                 whole = pa.concat_tables(held)
                 output.write(whole.take(pa.array(chosen_places(whole, sort=True))))
-        decided = n_anomalies if self.scores.top is None else None
+        decided = n_anomalies + n_suppressed if self.scores.top is None else None
         drift = model.drift_in(sample, self.source.names, decided, self.warn)
-        return ScoredFile(n_rows, n_anomalies, drift=drift, remark=verdict.why_none)
+        return ScoredFile(
+            n_rows,
+            n_anomalies,
+            drift=drift,
+            remark=verdict.why_none,
+            n_suppressed=n_suppressed,
+        )
 
     def _scored(self, skip: int) -> Iterator[pa.Table]:
         """Yield the parts that follow the first `skip` rows."""

@@ -5,10 +5,16 @@
   const at = (id) => document.getElementById(id);
   const LABELS = { a: 1, n: 0, u: -1 };
   const WORDS = { 1: "anomaly", 0: "normal", "-1": "unsure" };
+  const WHY = {
+    likely: "By its score, and by what was answered about rows like it",
+    anomalous: "It has one of the highest scores",
+    informative: "Members disagree about it, and it is close to the threshold",
+  };
   let state = null;
   let current = 0;
   let last = "";
   let waiting = 0;
+  let asked = 0; /* loads that somebody waits for */
 
   const el = (tag, attributes = {}, ...children) => {
     const found = document.createElement(tag);
@@ -29,6 +35,7 @@
     const request = fresh();
     const content = JSON.stringify({ by: name(), request, ...body });
     for (let pause = 250; ; pause = Math.min(2 * pause, 4000)) {
+      const slow = setTimeout(() => trouble("It takes long; the server is still trying to keep it. Do not close the page."), 2000);
       let problem = "The server cannot be reached; trying again. Nothing is lost, do not close the page.";
       try {
         const answer = await fetch(path, {
@@ -42,14 +49,26 @@
         problem = found.error + " Trying again.";
       } catch (error) {
         if (error instanceof TypeError && !/fetch|network/i.test(error.message)) { trouble(error.message); throw error; }
+      } finally {
+        clearTimeout(slow);
       }
       trouble(problem);
       await new Promise((done) => setTimeout(done, pause));
     }
   };
 
+  /* Nothing is drawn anew under the hands of somebody who types or chooses. */
+  const busy = () => document.querySelector(".suppress, .asked") || (document.activeElement && document.activeElement.classList.contains("note"));
+  const settle = () => {
+    document.querySelectorAll(".suppress, .asked").forEach((box) => box.remove());
+    if (busy()) document.activeElement.blur();
+  };
   const query = () => new URLSearchParams({ way: at("way").value, show: at("show").value, search: at("search").value, by: name() });
   const load = async (force = false) => {
+    if (force) asked += 1;
+    try { await fetched(force); } finally { if (force) asked -= 1; }
+  };
+  const fetched = async (force) => {
     const mine = ++waiting;
     let found;
     try {
@@ -58,7 +77,7 @@
       found = await answer.json();
       if (!answer.ok) { trouble(found.error); return; }
     } catch { trouble("The server cannot be reached; trying again."); return; }
-    if (mine !== waiting) return;
+    if (mine !== waiting || busy()) return;
     if (!at("trouble").hidden && /cannot be|trying/i.test(at("trouble").textContent)) trouble("");
     const text = JSON.stringify(found);
     if (text === last && !force) return;
@@ -77,7 +96,9 @@
     if (!row && !rows) return;
     const note = document.querySelector("li.current input.note");
     const given = rows || [[row.source, row.row]];
-    await send("/api/answer", { rows: given, label, note: note ? note.value : "" });
+    const words = note ? note.value : "";
+    settle();
+    await send("/api/answer", { rows: given, label, note: words });
     say(given.length > 1 ? `${given.length} rows kept as ${WORDS[label]}.` : `${given[0][1]} kept as ${WORDS[label]}.`);
     await load(true);
     focus();
@@ -106,7 +127,7 @@
       el("span", { class: "name" }, row.row),
       el("span", { class: "muted" }, `place ${row.rank}, score ${row.score.toPrecision(4)}${row.p_value === null ? "" : ", p-value " + row.p_value.toPrecision(2)}`),
       row.flagged ? el("span", { class: "mark anomaly" }, "flagged") : null,
-      el("span", { class: "mark", title: row.why === "informative" ? "Members disagree about it, and it is close to the threshold" : "It has one of the highest scores" }, row.why),
+      el("span", { class: "mark", title: WHY[row.why] }, row.why),
       moved(row), ...told);
     const item = el("li", { class: "row" + (place === current ? " current" : ""), id: "row-" + place, "aria-current": place === current ? "true" : false, tabindex: "-1", on: { focusin: () => { if (current !== place) mark(place); } } }, head);
     if (state.has_pictures) item.append(el("img", { class: "picture", src: "/picture/" + row.place, alt: `${row.row}: the image, as it would be if it were normal, and where they differ` }));
@@ -147,7 +168,7 @@
     const note = el("input", { maxlength: "10000", placeholder: "Why", "aria-label": "Why it is harmless" });
     const box = el("div", { class: "actions suppress", role: "group", "aria-label": "Hide rows" },
       el("span", {}, `Hide rows where ${column} is ${value}, until`), until, note,
-      el("button", { type: "button", on: { click: async () => { await send("/api/rule", { column, value, until: until.value, note: note.value }); say("Hidden."); await load(true); } } }, "Hide"),
+      el("button", { type: "button", on: { click: async () => { const rule = { column, value, until: until.value, note: note.value }; settle(); await send("/api/rule", rule); say("Hidden."); await load(true); } } }, "Hide"),
       el("button", { type: "button", on: { click: () => box.remove() } }, "Cancel"));
     item.append(box);
     until.focus();
@@ -199,7 +220,8 @@
     if (!found.length) return;
     box.replaceChildren(el("details", {}, el("summary", {}, `${found.length} of ${state.drift.n_tested} tests say that these rows are not as in training`),
       el("ul", { class: "reasons" }, ...found.map((each) => el("li", {}, `${each.name}: ${each.words || "changed"} `, el("span", { "aria-hidden": "true" }, each.picture), ` (${each.test}, p-value ${each.p_value.toPrecision(2)})`))),
-      el("p", {}, "If they are what is to come: aloof calibrate sets thresholds by them and trains nothing, aloof refit learns from them.")));
+      el("p", {}, "If they are what is to come, set thresholds by them, which trains nothing; or learn from them on the command line: aloof refit MODEL DATA. "),
+      el("button", { type: "button", on: { click: calibrate } }, "Calibrate again")));
   };
 
   const draw = () => {
@@ -208,7 +230,7 @@
     at("bar").max = p.goal; at("bar").value = Math.min(p.goal, p.answered);
     at("version").textContent = state.version.number;
     at("rollback").hidden = state.version.parent === null;
-    at("refit").hidden = !state.can_refit;
+    at("calibrate").disabled = state.refit.state === "running";
     at("refit").disabled = state.refit.state === "running" || p.found + p.normal === 0;
     at("listed").textContent = state.rows.length ? `${state.rows.length} of ${state.n_listed} ${state.things} that may be asked about; ${state.n_flagged} of ${state.n_rows} are flagged.` : "Nothing is left to answer here.";
     const note = document.querySelector("li.current input.note");
@@ -236,14 +258,18 @@
   });
   at("undo").addEventListener("click", () => undo().catch(() => {}));
   at("refit").addEventListener("click", () => send("/api/refit", {}).then(() => load(true)).catch(() => {}));
+  const calibrate = () => {
+    say("Calibrating…");
+    return send("/api/calibrate", {}).then((found) => { say(`Calibrated by these ${state.things}: version ${found.version}.`); return load(true); }).catch(() => {});
+  };
+  at("calibrate").addEventListener("click", calibrate);
   at("rollback").addEventListener("click", () => send("/api/rollback", {}).then((found) => { say(`Back at version ${found.version}.`); return load(true); }).catch(() => {}));
-  for (const id of ["way", "show"]) at(id).addEventListener("change", () => load(true));
+  for (const id of ["way", "show"]) at(id).addEventListener("change", () => { settle(); load(true); });
   let timer = 0;
   at("search").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => load(true), 150); });
   const remembered = localStorage.getItem("aloof-by");
   if (remembered && !at("by").readOnly) at("by").value = remembered;
   at("by").addEventListener("change", () => { localStorage.setItem("aloof-by", name()); load(true); });
   load(true);
-  const poll = () => { const busy = document.querySelector(".suppress, .asked") || (document.activeElement && document.activeElement.classList.contains("note")); if (!busy) load(); };
-  setInterval(poll, 1500);
+  setInterval(() => { if (!busy() && !asked) load(); }, 1500);
 })();

@@ -1,0 +1,82 @@
+"""Tests of whether images are drawn as those of the training were.
+
+Their brightness, the codes and the score; see `aloof.models.changes`. Sizes and colours are
+properties of the files, which `aloof.models.images.drift` has words for.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from aloof.models.changes import (
+    BINS,
+    FEWEST,
+    Change,
+    adjusted,
+    code_changes,
+    kolmogorov,
+    score_changes,
+)
+from aloof.models.images.drift import ImageProfile, brightness
+from aloof.models.images.model import ImageModel
+from aloof.models.images.reading import ImageSet
+
+__all__ = ["find_image_changes"]
+
+_MOST = 2000  # images that are looked at
+
+
+def find_image_changes(model: ImageModel, data: Any) -> list[Change]:
+    """Compare images with those that a model learned from.
+
+    Parameters
+    ----------
+    model
+        Of images.
+    data
+        A folder, an archive, an `ImageSet` or an array; a few thousand images are looked at,
+        drawn at random.
+
+    Returns
+    -------
+    Those of the brightness, of the codes and of the score, as far as there is something to
+    compare with.
+    """
+    found = model.read(data)
+    drawn = np.sort(np.random.default_rng(0).permutation(len(found))[:_MOST])
+    pixels = found.pixels[drawn]
+    light = [] if model.profile is None else _light(model.profile, found, drawn)
+    detector = model.detector
+    return adjusted([*light, *code_changes(detector, pixels), *score_changes(detector, pixels)])
+
+
+def _light(profile: ImageProfile, found: ImageSet, drawn: Any) -> list[Change]:
+    learned, now = profile.brightness, brightness(found.pixels, drawn)
+    if learned is None or len(now) < FEWEST:
+        return []
+    distance = learned.distance(now)
+    edges = np.unique(np.quantile(learned.quantiles, np.linspace(0, 1, BINS + 1)[1:-1]))
+    counts = [
+        np.bincount(np.searchsorted(edges, values), None, len(edges) + 1)
+        for values in (np.array(learned.quantiles[1:]), now)
+    ]
+    before, after = (part / max(1, part.sum()) for part in counts)
+    ends = ["", *(f"{edge:.0f}" for edge in edges), ""]
+    words = [
+        f"up to {b}" if not a else f"above {a}" if not b else f"{a} to {b}"
+        for a, b in pairwise(ends)
+    ]
+    return [
+        Change(
+            "(brightness)",
+            "Kolmogorov-Smirnov",
+            distance,
+            kolmogorov(distance, len(now), profile.n_images),
+            tuple(map(float, before)),
+            tuple(map(float, after)),
+            tuple(words),
+        )
+    ]

@@ -36,7 +36,15 @@ from aloof.models.table.scores import PartScores
 from aloof.models.table.streaming import score_whole
 from aloof.phrases import count
 
-__all__ = ["FileTask", "FolderPool", "FolderWork", "ScoredFolder", "is_folder", "score_folder"]
+__all__ = [
+    "FileDone",
+    "FileTask",
+    "FolderPool",
+    "FolderWork",
+    "ScoredFolder",
+    "is_folder",
+    "score_folder",
+]
 
 # Files of more bytes are done in pieces of about so many rows.
 _LARGE, _PIECE = 512 * 2**20, 4_000_000
@@ -127,13 +135,13 @@ class ScoredFolder:
 
 
 # What a pool gives of a task: what came of it, or what went wrong.
-Outcome = tuple[int, Any]
+_Outcome = tuple[int, Any]
 
 
 class FolderPool(Protocol):
     """Who carries tasks out."""
 
-    def __call__(self, work: FolderWork, tasks: Sequence[FileTask]) -> Iterator[Outcome]:
+    def __call__(self, work: FolderWork, tasks: Sequence[FileTask]) -> Iterator[_Outcome]:
         """Yield the place of each task and what came of it, or an exception, in any order.
 
         Parameters
@@ -343,7 +351,7 @@ class _Here:
     def __init__(self, model: TableModel) -> None:
         self._model = model
 
-    def __call__(self, work: FolderWork, tasks: Sequence[FileTask]) -> Iterator[Outcome]:
+    def __call__(self, work: FolderWork, tasks: Sequence[FileTask]) -> Iterator[_Outcome]:
         score = work.start(self._model)
         for place, task in enumerate(tasks):
             try:

@@ -49,6 +49,7 @@ class RayPool:
     """
 
     def __init__(self, n_workers: int | None, start: Callable[[], Callable[..., Any]]) -> None:
+        self._is_ours = not _ray().is_initialized()
         self._ray = _started()
         if n_workers is None:
             n_workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
@@ -95,10 +96,12 @@ class RayPool:
         return found
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and Ray where it was started for them."""
         for actor in [*self._free, *(actor for _, actor in self._running.values())]:
             self._ray.kill(actor)
         self._free, self._running = [], {}
+        if self._is_ours:
+            self._ray.shutdown()
 
 
 class _Worker:

@@ -289,3 +289,22 @@ def test_a_marker_that_makes_no_sense_is_one_line(
     lines = found(folder, f"<!-- figures: {marker} -->\nIt has 93.2.")
     assert len(lines) == 1
     assert message in lines[0]
+
+
+def test_places_of_lists_and_askers(tmp_path: Path) -> None:
+    records = [
+        {"status": "ok", "dataset": "cardio", "asker": asker, "seed": seed, "found": [0, n]}
+        for asker, numbers in (("likely", (4, 5)), ("isolation forest", (1, 2)))
+        for seed, n in enumerate(numbers)
+    ]
+    (tmp_path / "review").mkdir()
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "review/records.jsonl").write_text(lines)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- figures: review asker=likely found.-1; found.0; found.-1 per "
+        "asker=isolation-forest -->\nIt finds 4.5, begins with 0.0, finds 3.0 times as many.\n"
+    )
+    assert list(check(page, Evidence(tmp_path))) == []
+    page.write_text("<!-- figures: review found.-1 -->\nIt finds 4.5.\n")
+    assert "asker isolation forest and likely" in str(next(check(page, Evidence(tmp_path))))

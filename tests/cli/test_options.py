@@ -14,9 +14,10 @@ from typer.testing import CliRunner, Result
 import aloof
 from aloof.cli.app import app
 from aloof.cli.options import _NAMES
+from aloof.models import kinds
 from aloof.models.arrays import ArrayModel
 from aloof.models.images import ImageModel, fit_images
-from aloof.models.kinds import KINDS, options_of
+from aloof.models.kinds import KINDS
 from aloof.models.table import TableModel
 from aloof.models.table import fit as fit_table
 
@@ -30,16 +31,20 @@ METHODS = {
     "calibrate": "calibrate",
     "report": "report",
 }
-# Where reviewers' rules are, which the command reads.
-RULES = {"ignore_rules", "store"}
 # What else a command may ask of it, and the option that says so.
 OTHERS = {
-    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers", *RULES}},
+    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers"}},
 }
 OUT = {"score": "s.csv", "report": "r.html"}
 MODELS = {"table": TableModel, "images": ImageModel, "array": ArrayModel}
 # What a command does by itself, and ``--help``.
 EVERY = {"model", "data", "device", "as_json", "help"}
+
+
+def options_of(function: Any) -> set[str]:
+    """Return the options that a method is given; rules of what is harmless are two of them."""
+    taken = set(kinds.options_of(function))
+    return taken | {"store", "ignore_rules"} if "harmless" in taken else taken
 
 
 def taken_by(model: Any, command: str) -> set[str]:

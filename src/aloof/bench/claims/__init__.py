@@ -30,6 +30,7 @@ The words of a marker, each figure with those of the one before it unless it has
 ``method=dp``          records with this value; names may be as people say them (DP-VAE),
                        ``*`` is every value, ``sampler={method},_means`` made of another
 ``auroc%``             what of them, in percent; ``seconds/60``: in other units; else auroc%
+``found.-1``           the last of a list, ``found.0`` the first
 ``std``                of the word before: ``std``, ``n``, ``min``, ``max``, ``sum``, ``low``
                        and ``high``, the ends of the 95 % interval; without it the mean
 ``paper``              the paper's figure in that place, and ``std`` after it

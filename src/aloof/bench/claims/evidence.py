@@ -33,7 +33,7 @@ _REPLICATES = ("normal", "anomaly", "seed", "run", "world", "split")
 _KEYS = (
     *("dataset", "method", "features", "embedder", "direction", "sampler", "task"),
     *("gamma_l", "gamma_p", "variant", "setting", "scaling"),
-    *("protocol", "labels", "hidden"),
+    *("protocol", "labels", "hidden", "asker"),
 )
 _STATISTICS = ("std", "n", "min", "max", "sum", "low", "high")
 _RELATIONS = ("less", "per", "against")
@@ -274,14 +274,20 @@ def _number(record: Record, name: str) -> float:
 
 
 def _get(record: Record, name: str) -> Any:
-    """Return a field, also within others; ``found@16``: of the plan with 16 states."""
+    """Return a field, also within others; ``found@16``: of the plan with 16 states.
+
+    ``found.-1``: the last of a list.
+    """
     field_name, _, count = name.partition("@")
     if count:
         plans = [plan for plan in record.get("plans", ()) if plan["n"] == int(count)]
         return plans[0].get(field_name) if plans else None
     found: Any = record
     for part in field_name.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, list) and re.fullmatch(r"-?\d+", part):
+            found = found[int(part)] if -len(found) <= int(part) < len(found) else None
+        else:
+            found = found.get(part) if isinstance(found, Mapping) else None
     return found
 
 

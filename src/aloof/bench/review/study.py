@@ -156,7 +156,27 @@ class ReviewStudy(Study[ReviewCase]):
             )
         header = ("data set", "AUROC refit", "fresh", "AP refit", "fresh", "time (%)")
         title = f"A refit after {self.spec.compared_at} answers, and a fresh fit with them"
-        return [Grid(title, header, tuple(rows), notes=(NOTE,))] if rows else []
+        notes = (NOTE, *self._margins(records))
+        return [Grid(title, header, tuple(rows), notes=notes)] if rows else []
+
+    def _margins(self, records: Sequence[Record]) -> Iterable[str]:
+        """Say how far refits and fresh fits are apart, on average over the data sets."""
+        for measure, word in (("auroc", "AUROC"), ("average_precision", "average precision")):
+            apart: dict[str, list[float]] = {}
+            for r in records:
+                if f"compared_refit_{measure}" in r:
+                    refit, fresh = (
+                        r[f"compared_{who}_{measure}"] for who in ("refit", "fresh")
+                    )
+                    apart.setdefault(r["dataset"], []).append(100 * (refit - fresh))
+            own = [moments(values) for values in apart.values()]
+            if own and all(each.n > 1 for each in own):
+                error = np.sqrt(sum(each.sem**2 for each in own)) / len(own)
+                mean = np.mean([each.mean for each in own])
+                yield (
+                    f"{word}, refit less fresh, mean over the data sets: {mean:+.2f} points "
+                    f"(standard error {error:.2f})."
+                )
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each review and number of questions with a measurement."""

@@ -38,7 +38,7 @@ from aloof.models.images.reading import (
 )
 from aloof.phrases import count
 
-__all__ = ["are_images", "fit_images"]
+__all__ = ["are_images", "fit_images", "read_labelled"]
 
 _REFUSED = {"standardize": "pixels stay in [0, 1]"}
 

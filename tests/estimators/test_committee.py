@@ -274,3 +274,14 @@ def test_folds_of_different_sizes() -> None:
     committee = quick(n_members=5).fit(*table(n=83, n_labelled=5))
     assert committee._aggregate_prior is not None
     assert committee._aggregate_prior.mean.shape[:2] == (5, 16)
+
+
+def test_a_warning_about_labels_is_given_once() -> None:
+    X, _ = table(n=60, n_labelled=0)
+    y = np.arange(60) < 50
+    with pytest.warns(LabelWarning) as told:
+        committee = quick(max_epochs=2).fit(X, y)
+    assert len(told) == 1
+    with pytest.warns(LabelWarning) as told:
+        committee.refit(X, y, max_epochs=1)
+    assert len(told) == 1

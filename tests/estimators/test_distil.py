@@ -99,6 +99,26 @@ def test_what_cannot_be_distilled_is_said(
     images = VAE(max_epochs=1, n_members=1).fit(np.zeros((8, 1, 8, 8), np.uint8))
     with pytest.raises(ValueError, match="Only detectors of rows of numbers"):
         images.distil(np.zeros((8, 1, 8, 8), np.uint8))
-    committee = Committee(max_epochs=6, n_members=2, n_trees=2, random_state=0).fit(*data)
-    with pytest.raises(ValueError, match="Fit a DualPriorVAE"):
-        committee.distil(*data)
+
+
+def test_a_committee_is_distilled_to_a_dual_prior_vae_that_ranks_like_it(
+    data: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    settings = {"hidden": (32, 16), "latent_dim": 8, "max_epochs": 20, "random_state": 0}
+    committee = Committee(device="cpu", n_members=3, n_trees=60, **settings).fit(*data)
+    before = committee.anomaly_score(data[0])
+    small = committee.distil(*data)
+    assert type(small) is DualPriorVAE
+    assert small.n_members == 1
+    assert np.array_equal(committee.anomaly_score(data[0]), before)
+    known = rows(100, 2)
+    known[:, 0] += 12
+    fresh = np.concatenate([rows(300, 1), known, 2 * rows(100, 3)])
+    wanted = committee.anomaly_score(fresh)
+    found = spearmanr(small.anomaly_score(fresh), wanted).statistic
+    members = -committee._scorer.member_scores(committee._reader(fresh), len(fresh))
+    assert found > 0.95
+    assert found > max(spearmanr(member, wanted).statistic for member in members)
+    small.save(tmp_path / "small")
+    again = load(tmp_path / "small")
+    assert np.array_equal(again.anomaly_score(fresh), small.anomaly_score(fresh))

@@ -18,9 +18,10 @@ from torch import Tensor
 from aloof.calibration import Threshold
 from aloof.estimators._arrays import as_array, check_order
 from aloof.estimators._decisions import Decisions
+from aloof.estimators._distilling import distilled
 from aloof.estimators._documentation import inherit_sections
-from aloof.estimators._fitting import Prepared, fit_together, unchanged_on_failure
-from aloof.estimators._folds import NO_FOLD, enough_for, folds_of
+from aloof.estimators._fitting import Prepared, fit_together
+from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._images import (
     are_bytes,
     as_numbers,
@@ -28,6 +29,7 @@ from aloof.estimators._images import (
     check_images,
 )
 from aloof.estimators._parameters import Check, check_parameters, seed_of
+from aloof.estimators._refitting import go_on
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.estimators.pyod import PyODAdapter
@@ -49,7 +51,6 @@ from aloof.scoring import (
     RowReader,
     Scorer,
     decoded,
-    distil,
     explain,
     reconstruct,
 )
@@ -71,22 +72,18 @@ from aloof.vae import (
     Objective,
     TrainingConfig,
     VAEProblem,
-    train,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Detector"]
+__all__ = ["Detector", "with_confirmed"]
 
 # With fewer labelled anomalies than this, all of them are needed for training.
 _FEWEST_TO_HOLD_OUT = 10
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
-
-# Passes of a refit, of those of a fit.
-_REFIT_SHARE = 0.15
 
 # Rows to measure the spread of codes with, and the fewest that make up a prior.
 _ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
@@ -146,8 +143,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         only if there are at least 10.
     confirmed_weight
         How many times as often as an unlabelled row to show a row labelled as normal (0). Its
-        code is also among those that others are compared with. 1: labelled as normal or not,
-        all rows count the same. Use more for rows that were checked because they seemed odd.
+        code is also among those that others are compared with, and the trees of a committee
+        see it more often. 1: labelled as normal or not, all rows count the same. Use more for
+        rows that were checked because they seemed odd.
     contamination
         Share of the training rows not labelled as anomalies that `predict` flags. It only
         sets the threshold after `fit`; see `set_threshold`.
@@ -235,10 +233,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     method: ClassVar[str]  # the name it goes by
 
-    # Whether each member leaves out a part of the rows: their training scores are then those
-    # of members that did not see them.
-    _cross_fits = False
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         inherit_sections(cls, "Parameters", "Attributes")
@@ -299,28 +293,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         if self.verbose and on_epoch is None:
             with progress_bar(f"{type(self).__name__} x {self.n_members}") as report:
                 return self.refit(X, y, max_epochs=max_epochs, on_epoch=report)
-        with unchanged_on_failure([self]):
-            task = self._prepare(X, y, again=True)
-            config = self._config(task.problems[0])
-            if max_epochs is None:
-                max_epochs = max(1, round(_REFIT_SHARE * config.max_epochs))
-            results = train(
-                [task.rows],
-                task.problems,
-                self._architecture(),
-                replace(
-                    config,
-                    max_epochs=max_epochs,
-                    warmup_epochs=0,
-                    annealing_epochs=0,
-                    lr_schedule="cosine",
-                    separate_encoder=False,
-                ),
-                device=self.device_,
-                start=[self._ensemble.state()],
-                on_epoch=on_epoch,
-            )
-            self._finish(task, [_continued(self.history_, result) for result in results])
+        go_on(self, X, y, max_epochs, on_epoch)
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -376,7 +349,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         rows = decoded(self._scorer, codes, self._fitted_parameters["latent_dim"])
         return self.scaling_.inverse(rows.reshape(-1, *self.shape_))
 
-    def distil(self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1) -> Self:
+    def distil(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1
+    ) -> Detector:
         """Return a detector of fewer members with nearly the same scores, for speed.
 
         Its members are some of this detector's, trained further to give the mean of all
@@ -397,40 +372,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         The new detector.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        if type(self)._score_samples is not Detector._score_samples:
-            raise ValueError(
-                f"A {type(self).__name__} scores rows by more than its networks and cannot be "
-                "distilled. Fit a DualPriorVAE, and distil that."
-            )
-        if X.ndim != 2:
-            raise ValueError("Only detectors of rows of numbers can be distilled.")
-        if not 1 <= n_members <= len(self.member_seeds_):
-            raise ValueError(
-                f"n_members must be between 1 and the {len(self.member_seeds_)} members there "
-                f"are; got {n_members}."
-            )
-        labels = read_labels(None if y is None else as_array(y), len(X), self.labels)
-        found = distil(
-            self._scorer,
-            self._ensemble,
-            self._aggregate_prior,
-            self._direction_penalty,
-            self.scaling_.transform(X).astype(np.float32),
-            self.member_seeds_,
-            n_members,
-        )
-        other = type(self)(**{**self._fitted_parameters, "n_members": n_members})
-        for name in ("n_features_in_", "feature_names_in_", "shape_", "scaling_", "device_"):
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
-        other._scoring_dtype = self._scoring_dtype
-        other.member_seeds_ = [self.member_seeds_[k] for k in found.members]
-        other._take_members(found.result)
-        other._aggregate_prior, other._direction_penalty = found.prior, found.penalty
-        other._scorer = other._make_scorer()
-        other._take_scores(-other._score_samples(X), normal_rows(labels))
-        return other
+        return distilled(self, type(self), X, y, n_members)
 
     def plot_history(self) -> Figure:
         """Return a picture of `history_`: a panel for each curve, a line for each member.
@@ -506,8 +448,25 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """Refuse parameters that are out of bounds; `more`: what else must hold for some."""
         check_parameters(type(self).__name__, self.get_params(deep=False), more)
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
-        """Check parameters and data, and say what is to be trained; `again`: from here on."""
+    def _prepare(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        *,
+        again: bool = False,
+        folds: NDArray[np.int64] | None = None,
+    ) -> Prepared:
+        """Check parameters and data, and say what is to be trained.
+
+        Parameters
+        ----------
+        X, y
+            Of `fit`.
+        again
+            Whether to go on from the members that there are.
+        folds
+            Which member leaves out each row, where somebody else says so.
+        """
         self._check()
         check_order(X, y)
         X = self._validate(X, reset=not again)
@@ -525,21 +484,19 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
                 f"A refit goes on with the {len(self.member_seeds_)} members there are; "
                 f"n_members={self.n_members} takes a fit."
             )
-        folds = None
-        labelled = len(normal) < len(labels)
-        if self._cross_fits and labelled and enough_for(self.n_members, len(normal)):
-            folds = folds_of(labels, self.n_members, seed)
+        if are_bytes(X):
+            rows = torch.from_numpy(X if X.flags.writeable else X.copy())
+        else:
+            rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
+        if folds is None:
+            folds = self._leave_out(labels, rows, again=again)
         confirmed = (
             np.flatnonzero(labels == NORMAL) if self.confirmed_weight > 1 else normal[:0]
         )
         problems = self._weighted(self._problems(labels, folds, seed), confirmed)
         self._warn_without_anomalies(problems[0])
-        if are_bytes(X):
-            rows = torch.from_numpy(X if X.flags.writeable else X.copy())
-        else:
-            rows = torch.from_numpy(self.scaling_.transform(X).astype(np.float32))
-            if not bool(torch.isfinite(rows).all()):
-                raise ValueError("X holds values too large for float32. Set standardize=True.")
+        if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
+            raise ValueError("X holds values too large for float32. Set standardize=True.")
         self._scoring_dtype = check_architecture(
             self._architecture(),
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
@@ -547,7 +504,16 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         )
         return Prepared(X, normal, rows, problems, folds, confirmed)
 
-    def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
+    def _leave_out(
+        self, labels: NDArray[np.int64], rows: Tensor, *, again: bool
+    ) -> NDArray[np.int64] | None:
+        """Return which member leaves out each row; None: all members see all rows.
+
+        The training scores are then those of members that did not see the row.
+        """
+        return None
+
+    def _parts(self, task: Prepared, *, again: bool = False) -> list[tuple[Detector, Prepared]]:
         """Return what is trained for this detector, itself last."""
         return [(self, task)]
 
@@ -616,7 +582,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             # Rows of which a part make up the prior still say what scores other rows will have.
             n_codes = min(self.aggregate_prior, fewest // 4)
             if n_codes >= _FEWEST_CODES:
-                codes = rows[_with_confirmed(normal, task.confirmed, n_codes)]
+                codes = rows[with_confirmed(normal, task.confirmed, n_codes)]
                 priors.append(scorer.measure_prior(partial(_numbers, codes), len(codes)))
         self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
         self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
@@ -708,6 +674,10 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         return self._scorer.score(self._reader(X), len(X))
+
+    def _smooth_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return anomaly scores without what jumps, to see what small changes to a row do."""
+        return self.anomaly_score(X)
 
     @property
     def _learns(self) -> Method:
@@ -854,17 +824,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """Say so where a method that uses labelled anomalies has none."""
 
 
-def _continued(before: dict[str, NDArray[np.float64]], result: FitResult) -> FitResult:
-    """Return the result of a refit with the curves of the training before it."""
-    history = {
-        name: np.concatenate([before[name], curve])
-        for name, curve in result.history.items()
-        if name in before
-    }
-    return replace(result, history=history, best_epoch=result.best_epoch + len(before["loss"]))
-
-
-def _with_confirmed(
+def with_confirmed(
     normal: NDArray[np.int64], confirmed: NDArray[np.int64], n: int
 ) -> NDArray[np.int64]:
     """Return `n` normal rows at equal distances, up to half of them confirmed ones."""

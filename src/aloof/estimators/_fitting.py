@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +14,14 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from aloof.estimators._folds import NO_FOLD
 from aloof.training import ProgressCallback, discard_checkpoints, progress_bar
-from aloof.vae import FitResult, VAEProblem, count_epochs, train
+from aloof.vae import FitResult, TrainingConfig, VAEProblem, count_epochs, train
 
 if TYPE_CHECKING:
     from aloof.estimators._base import Detector
 
-__all__ = ["Prepared", "fit_together", "unchanged_on_failure"]
+__all__ = ["Prepared", "fit_together", "train_parts", "unchanged_on_failure"]
 
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -53,9 +54,11 @@ class Prepared:
     confirmed: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
 
     @property
-    def anomalies_left_out(self) -> bool:
-        """Whether members leave out labelled anomalies, too."""
-        return self.folds is not None and int(self.folds.min()) >= 0
+    def left_out(self) -> NDArray[np.int64]:
+        """The labelled anomalies that some member leaves out: enough of them, or none."""
+        if self.folds is None:
+            return self.normal[:0]
+        return np.setdiff1d(np.flatnonzero(self.folds != NO_FOLD), self.normal)
 
 
 def fit_together(
@@ -122,18 +125,46 @@ def _fit(
         for detector, (X, y) in zip(detectors, data, strict=True)
         for part in detector._parts(detector._prepare(X, y))
     ]
+    configs = [detector._config(task.problems[0]) for detector, task in parts]
+    results = train_parts(
+        parts, configs, checkpoint=checkpoint, on_epoch=on_epoch, numbered=numbered
+    )
+    for (detector, task), found in zip(parts, results, strict=True):
+        detector._finish(task, found)
+
+
+def train_parts(
+    parts: Sequence[tuple[Detector, Prepared]],
+    configs: Sequence[TrainingConfig],
+    *,
+    start: Sequence[Sequence[Mapping[str, torch.Tensor]]] | None = None,
+    checkpoint: Path | None = None,
+    on_epoch: ProgressCallback | None = None,
+    numbered: bool = False,
+) -> list[list[FitResult]]:
+    """Train what belongs together in one run, and return the results of each part.
+
+    Parameters
+    ----------
+    parts
+        Detectors, and what is to be trained for them.
+    configs
+        The schedule of each.
+    start
+        The state that each problem of each part begins with; None: fresh networks.
+    checkpoint, on_epoch, numbered
+        As in `fit_together`.
+    """
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for number, (detector, task) in enumerate(parts):
-        groups.setdefault(_key(detector, task), []).append(number)
+    for number, ((detector, _), config) in enumerate(zip(parts, configs, strict=True)):
+        groups.setdefault((*_networks(detector), config), []).append(number)
     runs = [_joined([parts[number][1] for number in group]) for group in groups.values()]
-    configs = [key[-1] for key in groups]
     lengths = [
-        count_epochs(problems, config)
-        for config, (_, problems) in zip(configs, runs, strict=True)
+        count_epochs(problems, key[-1]) for key, (_, problems) in zip(groups, runs, strict=True)
     ]
     results: dict[int, list[FitResult]] = {}
-    for place, (group, config, (rows, problems)) in enumerate(
-        zip(groups.values(), configs, runs, strict=True)
+    for place, ((key, group), (rows, problems)) in enumerate(
+        zip(groups.items(), runs, strict=True)
     ):
         first = parts[group[0]][0]
         trained = iter(
@@ -141,16 +172,16 @@ def _fit(
                 [rows],
                 problems,
                 first._architecture(),
-                config,
+                key[-1],
                 device=first.device_,
+                start=None if start is None else [s for number in group for s in start[number]],
                 checkpoint=_path(checkpoint, place, numbered or len(runs) > 1),
                 on_epoch=_shifted(on_epoch, sum(lengths[:place]), sum(lengths)),
             )
         )
         for number in group:
             results[number] = [next(trained) for _ in parts[number][1].problems]
-    for number, (detector, task) in enumerate(parts):
-        detector._finish(task, results[number])
+    return [results[number] for number in range(len(parts))]
 
 
 def _path(checkpoint: Path | None, number: int, numbered: bool) -> Path | None:
@@ -184,8 +215,8 @@ def _shifted(
     return lambda report: on_epoch(replace(report, epoch=done + report.epoch, max_epochs=total))
 
 
-def _key(detector: Detector, task: Prepared) -> tuple[Any, ...]:
-    """Return what must be equal for two detectors to share networks and schedule."""
+def _networks(detector: Detector) -> tuple[Any, ...]:
+    """Return what must be equal for two detectors to have networks of one shape."""
     return (
         detector.encoder,
         detector.decoder,
@@ -195,5 +226,4 @@ def _key(detector: Detector, task: Prepared) -> tuple[Any, ...]:
         detector.likelihood == "gaussian",
         detector.shape_,
         detector.device_,
-        detector._config(task.problems[0]),
     )

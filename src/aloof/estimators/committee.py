@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from aloof.calibration import Evidence, Threshold
-from aloof.estimators._base import Detector
+from aloof.estimators._arrays import as_array
+from aloof.estimators._base import Detector, with_confirmed
+from aloof.estimators._distilling import distilled
 from aloof.estimators._fitting import Prepared, fit_together
-from aloof.estimators._folds import NO_FOLD
+from aloof.estimators._folds import NO_FOLD, KnownRows, enough_for, folds_of
 from aloof.estimators._hidden import estimate_hidden
 from aloof.estimators._parameters import BOOLEAN, Check, integer, one_of, or_none
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
 from aloof.estimators.vae import VAE
-from aloof.labels import NORMAL
+from aloof.exceptions import LabelWarning
+from aloof.labels import ANOMALY, NORMAL, read_labels
 from aloof.persistence import SavedTensors, section_of
 from aloof.scoring import Explanation, feature_errors
 from aloof.shallow import Forest, Neighbours
@@ -122,7 +127,6 @@ class Committee(DualPriorVAE):
     n_trees: int = 400
 
     method: ClassVar[str] = "committee"
-    _cross_fits = True
 
     @property
     def _learns(self) -> Method:
@@ -163,6 +167,31 @@ class Committee(DualPriorVAE):
         latent[np.arange(len(total)), total.argmax(1)] += score - total.sum(1)
         return replace(own, reconstruction=reconstruction, latent=latent, score=score)
 
+    def distil(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1
+    ) -> DualPriorVAE:
+        """Return a DP-VAE that ranks rows nearly as the committee does, for speed.
+
+        Its members are some of the committee's own, trained further to give its scores. These
+        have the unit of a VAE, not of evidence. The committee is left as it is: keep it to
+        refit. The new detector is not calibrated, and its threshold is that of a fresh fit.
+
+        Parameters
+        ----------
+        X
+            Rows as in `fit`, best the same ones.
+        y
+            Labels as in `fit`. Without them it learns less about rows like labelled anomalies.
+        n_members
+            How many members it is to have.
+
+        Returns
+        -------
+        The new detector.
+        """
+        check_is_fitted(self)
+        return distilled(self, DualPriorVAE, X, y, n_members)
+
     def _explain_trees(self, name: str, seen: _Seen) -> NDArray[np.float64]:
         """Return what trees add, shared out among the features of the data."""
         n, forest, inputs = self.n_features_in_, self._forests[name], seen.by_trees(name)
@@ -176,6 +205,11 @@ class Committee(DualPriorVAE):
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         scores = self._evidence_of(self._see(X))
         return -scores.astype(np.float32).astype(np.float64)
+
+    def _smooth_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the evidence of the views alone: trees change their minds in jumps."""
+        check_is_fitted(self)
+        return self._mean_evidence(self._see(self._validate(X, reset=False)).scores)
 
     def _views(self) -> Iterator[tuple[str, Detector]]:
         """Yield the views that are detectors; the first is this one's own networks."""
@@ -240,20 +274,32 @@ class Committee(DualPriorVAE):
         max_epochs: int | None = None,
         on_epoch: ProgressCallback | None = None,
     ) -> Self:
-        """Fit anew, with other rows or other labels: its views cannot go on from here.
+        """Go on learning from where the views are, with other rows or other labels.
+
+        As in `aloof.DualPriorVAE.refit`; trees and neighbours are found anew. Each member goes
+        on leaving out the rows that it left out before, so that scores of training rows remain
+        those of members that never saw them. A committee that had no labelled anomaly yet, or
+        too few rows to leave some out, is fitted anew where it has them now.
 
         Parameters
         ----------
-        X, y, on_epoch
+        X, y, max_epochs, on_epoch
             As in `aloof.DualPriorVAE.refit`.
-        max_epochs
-            Passes over the normal rows; None: as many as `fit` takes.
 
         Returns
         -------
         The committee.
         """
         check_is_fitted(self)
+        with warnings.catch_warnings():  # said later
+            warnings.simplefilter("ignore", LabelWarning)
+            y_or_none = None if y is None else as_array(y)
+            labels = read_labels(y_or_none, len(as_array(X)), self.labels)
+        n_normal = int((labels != ANOMALY).sum())
+        labelled = n_normal < len(labels)
+        can = labelled and enough_for(self.n_members, n_normal)
+        if labelled == bool(self._others) and can == (self._known is not None):
+            return super().refit(X, y, max_epochs=max_epochs, on_epoch=on_epoch)
         known = self.max_epochs
         title = f"{type(self).__name__} x {self.n_members}"
         shows = self.verbose and on_epoch is None
@@ -264,16 +310,34 @@ class Committee(DualPriorVAE):
             self.max_epochs = known
         return self
 
-    def _prepare(self, X: ArrayLike, y: ArrayLike | None, *, again: bool = False) -> Prepared:
+    def _prepare(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        *,
+        again: bool = False,
+        folds: NDArray[np.int64] | None = None,
+    ) -> Prepared:
         if getattr(X, "ndim", 2) > 2:
             raise ValueError(
                 f"{type(self).__name__} takes rows of numbers (n, n_features); got "
                 f"{X.ndim} dimensions. Use DualPriorVAE for images."  # type: ignore[union-attr]
             )
-        return super()._prepare(X, y, again=again)
+        return super()._prepare(X, y, again=again, folds=folds)
 
-    def _parts(self, task: Prepared) -> list[tuple[Detector, Prepared]]:
-        """Return the views to train; the plain VAE is the warm-up of two of them."""
+    def _leave_out(
+        self, labels: NDArray[np.int64], rows: Tensor, *, again: bool
+    ) -> NDArray[np.int64] | None:
+        n_normal = int((labels != ANOMALY).sum())
+        if n_normal == len(labels) or not enough_for(self.n_members, n_normal):
+            return None
+        if again and self._known is not None:
+            return self._known.folds_of(rows.numpy(), labels, self.n_members, self._seed)
+        return folds_of(labels, self.n_members, self._seed)
+
+    def _parts(self, task: Prepared, *, again: bool = False) -> list[tuple[Detector, Prepared]]:
+        """Return the views to train; at first, the plain VAE is the warm-up of two of them."""
+        before = self._others if again else {}
         self._others: dict[str, Detector] = {}
         if not task.problems[0].uses_anomalies:
             return [(self, task)]
@@ -288,9 +352,14 @@ class Committee(DualPriorVAE):
         y[task.confirmed] = NORMAL
         parts: list[tuple[Detector, Prepared]] = []
         for name, kind in _VIEWS.items():
-            view = self._others[name] = self._view(kind, config, ranks=name == _RANKS)
-            prepared = view._prepare(task.X, y)
-            if name == _PLAIN:
+            own = self._view_parameters(kind, config, ranks=name == _RANKS)
+            # What fails later leaves the views that there are as they were.
+            view = copy(before[name]).set_params(**own) if again else kind(**own)
+            with warnings.catch_warnings():  # what there is to say about labels was said
+                warnings.simplefilter("ignore", LabelWarning)
+                prepared = view._prepare(task.X, y, again=again, folds=task.folds)
+            self._others[name] = view
+            if name == _PLAIN and not again:
                 self._plain_task = prepared
             else:
                 parts.append((view, prepared))
@@ -299,8 +368,10 @@ class Committee(DualPriorVAE):
     def _warmup_epochs(self, problem: VAEProblem) -> int:
         return max(1, super()._warmup_epochs(problem))  # the plain VAE is what it leads to
 
-    def _view(self, kind: type[Detector], config: TrainingConfig, *, ranks: bool) -> Detector:
-        """Return a detector with the parameters of this one."""
+    def _view_parameters(
+        self, kind: type[Detector], config: TrainingConfig, *, ranks: bool
+    ) -> dict[str, Any]:
+        """Return the parameters of this detector that a view has, too."""
         known = kind().get_params(deep=False)
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         own = {"labels": "aloof", "random_state": self._seed, "checkpoint": None}
@@ -308,9 +379,7 @@ class Committee(DualPriorVAE):
             own["warmup_epochs"] = config.warmup_epochs  # as here, so that it can be shared
         if ranks:
             own["standardize"] = "rank"
-        view = kind(**{**shared, **own})
-        view._cross_fits = True
-        return view
+        return {**shared, **own}
 
     def _finish(self, task: Prepared, results: Sequence[FitResult]) -> Self:
         """Take the trained views, grow trees, and weigh what each says by held-out rows."""
@@ -319,7 +388,10 @@ class Committee(DualPriorVAE):
         self._neighbours: Neighbours | None = None
         self.tree_weight_, self.hidden_share_ = 0.0, 0.0
         self.suspects_ = np.empty(0, np.int64)
-        if self._others:
+        self._known: KnownRows | None = None
+        if task.folds is not None:
+            self._known = KnownRows.of(task.rows.numpy(), task.folds)
+        if "_plain_task" in self.__dict__:
             warmups = [result.warmup for result in results]
             plain, prepared = self._others[_PLAIN], self.__dict__.pop("_plain_task")
             plain._finish(prepared, [found for found in warmups if found is not None])
@@ -373,12 +445,20 @@ class Committee(DualPriorVAE):
         assert task.folds is not None
         anomalous = np.ones(len(inputs), np.bool_)
         anomalous[task.normal] = False
+        sure = np.zeros(len(inputs), np.bool_)
+        sure[task.confirmed] = True
         parts, shares = [], np.empty(len(inputs))
         n_trees = max(1, round(self.n_trees / self.n_members / len(_TREES)))
         for member, seed in enumerate(self.member_seeds_):
             seen, own = task.folds != member, task.folds == member
             stream = derive(seed, Stream.SPLIT, list(_TREES).index(name))
-            forest = Forest.fit(inputs[seen], anomalous[seen], n_trees=n_trees, seed=stream)
+            forest = Forest.fit(
+                inputs[seen],
+                anomalous[seen],
+                n_trees=n_trees,
+                seed=stream,
+                confirmed=sure[seen],
+            )
             shares[own] = forest.score(inputs[own])
             parts.append(forest)
         self._forests[name] = Forest.joined(parts)
@@ -390,31 +470,29 @@ class Committee(DualPriorVAE):
 
     def _weigh(self, task: Prepared, shares: Mapping[str, NDArray[np.float64]]) -> None:
         """Let trees count as far as they recognise labelled anomalies they did not see."""
-        labelled = np.setdiff1d(np.arange(len(task.X)), task.normal)
-        if task.anomalies_left_out:
-            evidence = self._mean_evidence(shares)[labelled]
+        if len(task.left_out):
+            evidence = self._mean_evidence(shares)[task.left_out]
             recognised = float(evidence.mean()) - _AVERAGE
         else:
-            recognised = len(labelled) / _ENOUGH_LABELS
+            recognised = (len(task.X) - len(task.normal)) / _ENOUGH_LABELS
         self.tree_weight_ = min(1.0, max(0.0, recognised))
 
     def _suspect(self, task: Prepared, scores: NDArray[np.float64]) -> None:
         """Find rows without a label that look like labelled anomalies."""
-        if not task.anomalies_left_out:
+        unknown = np.setdiff1d(task.normal, task.confirmed)
+        if not len(task.left_out) or not len(unknown):
             return
-        labelled = np.setdiff1d(np.arange(len(scores)), task.normal)
-        share = estimate_hidden(scores[task.normal], scores[labelled])
-        n = round(share * len(task.normal))
-        order = np.argsort(-scores[task.normal], kind="stable")
-        self.hidden_share_, self.suspects_ = share, task.normal[order[:n]]
+        share = estimate_hidden(scores[unknown], scores[task.left_out])
+        n = round(share * len(unknown))
+        order = np.argsort(-scores[unknown], kind="stable")
+        self.hidden_share_, self.suspects_ = share, unknown[order[:n]]
 
     def _find_neighbours(
         self, task: Prepared, rows: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Choose rows to measure distances to, and return those of the training rows."""
         trusted = np.setdiff1d(task.normal, self.suspects_)
-        steps = np.linspace(0, len(trusted) - 1, min(_MOST_NEIGHBOURS, len(trusted)))
-        chosen = trusted[steps.round().astype(np.int64)]
+        chosen = with_confirmed(trusted, task.confirmed, min(_MOST_NEIGHBOURS, len(trusted)))
         self._neighbours = Neighbours(rows[chosen])
         own = np.full(len(rows), -1)
         own[chosen] = np.arange(len(chosen))
@@ -433,6 +511,9 @@ class Committee(DualPriorVAE):
             "views": views,
         }
         tensors["suspects"] = torch.from_numpy(self.suspects_)
+        if self._known is not None:
+            tensors["known.digests"] = torch.from_numpy(self._known.digests)
+            tensors["known.folds"] = torch.from_numpy(self._known.folds)
         for name, evidence in self._evidence.items():
             for part in fields(evidence):
                 value = torch.tensor(getattr(evidence, part.name), dtype=torch.float64)
@@ -449,6 +530,9 @@ class Committee(DualPriorVAE):
         saved = section_of(CommitteeSection, manifest, folder, "committee")
         self.tree_weight_, self.hidden_share_ = saved.tree_weight, saved.hidden_share
         self.suspects_ = tensors.take("suspects", torch.int64, None, empty=True).numpy()
+        self._known = None
+        if "known.digests" in tensors:
+            self._known = _restored_rows(tensors, self.n_members)
         self._others = {}
         for name, kind in _VIEWS.items() if saved.views else ():
             own = tensors.take_all(f"view.{name}")
@@ -484,6 +568,16 @@ def _shares(parts: NDArray[np.float64], axes: tuple[int, ...] | int = 1) -> NDAr
     return found
 
 
+def _restored_rows(tensors: SavedTensors, n_folds: int) -> KnownRows:
+    digests = tensors.take("known.digests", torch.int64, None)
+    folds = tensors.take("known.folds", torch.int16, len(digests))
+    if not bool((digests.diff() >= 0).all()):
+        raise ValueError("the tensor known.digests is not sorted")
+    if not NO_FOLD <= int(folds.min()) <= int(folds.max()) < n_folds:
+        raise ValueError("the tensor known.folds names members that are not there")
+    return KnownRows(digests.numpy(), folds.numpy())
+
+
 def _restored_evidence(tensors: SavedTensors, name: str) -> Evidence:
     scores = tensors.take(f"evidence.{name}.scores", torch.float64, None)
     worth = tensors.take(f"evidence.{name}.evidence", torch.float64, len(scores))
@@ -501,10 +595,10 @@ def _restored_forest(tensors: SavedTensors, name: str, n_features: int) -> Fores
     found["value"] = tensors.take(f"{name}.value", torch.float64, n)
     roots = tensors.take(f"{name}.roots", torch.int64, None)
     depth = int(tensors.take(f"{name}.depth", torch.int64))
-    nodes = torch.cat([found["left"], found["right"], roots])
-    if int(nodes.min()) < 0 or int(nodes.max()) >= n:
-        raise ValueError(f"the tensors of {name} name nodes that are not there")
-    if int(feature.min()) < 0 or int(feature.max()) >= n_features or not 0 <= depth <= n:
-        raise ValueError(f"the tensors of {name} name features that are not there")
     arrays = {part: value.numpy() for part, value in found.items()}
-    return Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
+    forest = Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
+    try:
+        forest.check(n_features)
+    except ValueError as wrong:
+        raise ValueError(f"the tensors of {name} {wrong}") from None
+    return forest

@@ -179,6 +179,11 @@ def refit(
         Called after each epoch, in place of a bar.
     """
     started = time.monotonic()
+    if model.training.get("fast"):
+        raise TableError(
+            "This model was distilled to one network (--fast), which cannot learn from "
+            "answers. Fit it again without --fast, and refit that."
+        )
     detector_labels = {key: each.label for key, each in standing.items()}
     sure = {key: label for key, label in detector_labels.items() if label != UNSURE}
     if not sure and data is None:

@@ -13,7 +13,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,8 +66,10 @@ def distil(
     rows: NDArray[np.float32],
     seeds: Sequence[int],
     n_members: int,
+    *,
+    wanted: Callable[[NDArray[np.float32]], NDArray[np.float64]] | None = None,
 ) -> Distilled:
-    """Train a few members to give the scores of all.
+    """Train a few members to give the scores of all, or to rank rows as others do.
 
     Parameters
     ----------
@@ -80,15 +82,19 @@ def distil(
     seeds
         Of all members.
     n_members
-        How many to keep: those that agree best with all.
+        How many to keep: those that agree best with what is wanted.
+    wanted
+        Anomaly scores of such rows, in a unit of their own; None: the mean over all members.
     """
     rng = np.random.default_rng(derive(seeds[0], Stream.DISTIL))
     pool = perturbed(rows, _N_ROWS, rng)
     scores = -scorer.member_scores(lambda chunk: pool[chunk], len(pool))
     own = -scorer.score(lambda chunk: rows[chunk], min(len(rows), _N_ROWS))
     level = _Level.of(own)
-    wanted = level(torch.from_numpy(scores.mean(0)))
-    far = (level(torch.from_numpy(scores)) - wanted).square().mean(1)
+    goal = level(torch.from_numpy(scores.mean(0)))
+    if wanted is not None:
+        goal = _Level.of(wanted(rows[:_N_ROWS]))(torch.from_numpy(wanted(pool)))
+    far = (level(torch.from_numpy(scores)) - goal).square().mean(1)
     members = sorted(torch.argsort(far, stable=True)[:n_members].tolist())
     task = Task(rows=np.arange(len(pool)), seeds=[seeds[k] for k in members])
     start = _Start(
@@ -98,7 +104,7 @@ def distil(
         None if penalty is None else penalty.select(members),
         level,
     )
-    run = Run([torch.from_numpy(pool), wanted.float()], device=torch.device("cpu"))
+    run = Run([torch.from_numpy(pool), goal.float()], device=torch.device("cpu"))
     (trained,) = run.train([task], partial(_Imitation, start), _SCHEDULE)
     found, prior = trained.members
     result = FitResult(found, trained.history, trained.best_epoch)

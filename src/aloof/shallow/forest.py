@@ -1,8 +1,11 @@
 """Trees that tell labelled anomalies from small samples of everything else.
 
 Every tree learns from all labelled anomalies it may see and from a few of the other rows, drawn
-anew for each: anomalies that hide among those are then in few trees, and outvoted [1]_. Splits
-are at random, as in extremely randomised trees. A forest is its arrays: nothing of it is code.
+anew for each: anomalies that hide among those are then in few trees, and outvoted [1]_. Rows
+that somebody confirmed to be normal, though they look like anomalies, are in as many trees as
+there is room for. Splits are at random, as in extremely randomised trees. A forest is its
+arrays: nothing of it is code. Rows go through it in scikit-learn's own compiled trees, which
+are made from these arrays.
 
 References
 ----------
@@ -13,10 +16,12 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.tree import ExtraTreeClassifier
 
 __all__ = ["Forest"]
@@ -61,6 +66,7 @@ class Forest:
         *,
         n_trees: int,
         seed: int,
+        confirmed: NDArray[np.bool_] | None = None,
     ) -> Forest:
         """Grow trees.
 
@@ -74,21 +80,28 @@ class Forest:
             How many.
         seed
             Of everything random.
+        confirmed
+            Which rows are surely normal: up to half of those that a tree sees beside the
+            anomalies are drawn from them.
         """
         rng = np.random.default_rng(seed)
         rows = np.asarray(X, np.float32)  # as trees compare them
         anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+        sure = others[:0] if confirmed is None else others[confirmed[others]]
+        rest = np.setdiff1d(others, sure)
         n_others = min(len(others), max(_FEWEST, _OTHERS * len(anomalies)))
+        n_sure = min(len(sure), max(n_others // 2, n_others - len(rest)))
         labels = np.repeat([1, 0], [len(anomalies), n_others])
         parts = []
         for _ in range(n_trees):
-            drawn = rng.choice(others, n_others, replace=False)
+            drawn = rng.choice(rest, n_others - n_sure, replace=False)
+            known = rng.choice(sure, n_sure, replace=False)
             tree = ExtraTreeClassifier(
                 max_features="sqrt",
                 class_weight="balanced",
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            tree.fit(rows[np.concatenate([anomalies, drawn])], labels)
+            tree.fit(rows[np.concatenate([anomalies, drawn, known])], labels)
             parts.append(tree.tree_)
         return cls._joined(parts)
 
@@ -134,6 +147,26 @@ class Forest:
             max(part.depth for part in parts),
         )
 
+    def check(self, n_features: int) -> None:
+        """Raise where arrays, which may come from a file, are no trees of so many features.
+
+        Children come after their parent and before the next tree, so every walk ends in it.
+        """
+        n = len(self.feature)
+        own = np.arange(n)
+        roots = self.roots
+        if roots[0] != 0 or (np.diff(roots) <= 0).any() or roots[-1] >= n:
+            raise ValueError("name nodes that are not there")
+        end = np.repeat(np.append(roots[1:], n), np.diff(np.append(roots, n)))
+        for children in (self.left, self.right):
+            inside = (children > own) & (children < end)
+            if not (inside | self._is_leaf).all():
+                raise ValueError("name nodes that are not there")
+        if self.feature.min() < 0 or self.feature.max() >= n_features:
+            raise ValueError("name features that are not there")
+        if not 0 <= self.depth <= n:
+            raise ValueError("are deeper than they can be")
+
     def score(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the mean over trees of the share of anomalies where each row ends up."""
         found = np.empty(len(X))
@@ -148,28 +181,84 @@ class Forest:
         A split moves it from the share of anomalies in one node to that in the next; the
         contributions of a row, and the mean of the roots, add up to its score.
         """
-        found = np.zeros((len(X), X.shape[1]))
+        found = np.empty((len(X), X.shape[1]))
+        gains = self._gains(X.shape[1])
         for start in range(0, len(X), _CHUNK):
-            rows = np.asarray(X[start : start + _CHUNK], np.float32)
-            at = np.tile(self.roots, (len(rows), 1))
-            number = np.arange(len(rows))[:, None]
-            part = found[start : start + len(rows)]
-            for _ in range(self.depth):
-                after = self._step(rows, at, number)
-                gain = (self.value[after] - self.value[at]) / self.n_trees
-                np.add.at(part, (np.broadcast_to(number, at.shape), self.feature[at]), gain)
-                at = after
+            leaves = self._leaves(np.asarray(X[start : start + _CHUNK], np.float32))
+            n = len(leaves)
+            ends = np.arange(n + 1) * self.n_trees
+            chosen = csr_array(
+                (np.full(leaves.size, 1 / self.n_trees), leaves.ravel(), ends),
+                shape=(n, len(self.feature)),
+            )
+            found[start : start + n] = (chosen @ gains).toarray()
         return found
 
+    def _gains(self, n_features: int) -> csr_array:
+        """Return what each feature adds on the way to each node, ``(nodes, n_features)``."""
+        n = len(self.feature)
+        inner = np.flatnonzero(~self._is_leaf)
+        parent = np.full(n, -1)
+        parent[self.left[inner]] = parent[self.right[inner]] = inner
+        at = np.flatnonzero(parent >= 0)
+        node, rows, columns, gains = at, [], [], []
+        while len(at):  # up from all nodes at once
+            above = parent[at]
+            rows.append(node)
+            columns.append(self.feature[above])
+            gains.append(self.value[at] - self.value[above])
+            on = parent[above] >= 0
+            node, at = node[on], above[on]
+        if not rows:
+            return csr_array((n, n_features))
+        where = np.concatenate(rows), np.concatenate(columns)
+        return csr_array((np.concatenate(gains), where), shape=(n, n_features))
+
     def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return where rows end up in each tree, ``(n, n_trees)``."""
+        if (trees := self._compiled) is None:
+            return self._walk(rows)
+        rows = np.ascontiguousarray(rows)
+        found = np.empty((self.n_trees, len(rows)), np.int64)
+        for tree, own in zip(trees, found, strict=True):
+            own[:] = tree.apply(rows)
+        return np.ascontiguousarray((found + self.roots[:, None]).T)
+
+    def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the same, by arrays alone."""
         at = np.tile(self.roots, (len(rows), 1))
         number = np.arange(len(rows))[:, None]
         for _ in range(self.depth):
-            at = self._step(rows, at, number)
+            goes_left = rows[number, self.feature[at]] <= self.threshold[at]
+            at = np.where(goes_left, self.left[at], self.right[at]).astype(np.int64)
         return at
 
-    def _step(
-        self, rows: NDArray[np.float32], at: NDArray[np.int64], number: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        goes_left = rows[number, self.feature[at]] <= self.threshold[at]
-        return np.where(goes_left, self.left[at], self.right[at]).astype(np.int64)
+    @cached_property
+    def _is_leaf(self) -> NDArray[np.bool_]:
+        own = np.arange(len(self.feature))
+        found: NDArray[np.bool_] = (self.left == own) & (self.right == own)
+        return found
+
+    @cached_property
+    def _compiled(self) -> list[Any] | None:
+        """Scikit-learn's trees; None where its version does not take these arrays."""
+        try:
+            from sklearn.tree._tree import Tree
+
+            example = ExtraTreeClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1]).tree_
+            kind = example.__getstate__()["nodes"].dtype
+            nodes = np.zeros(len(self.feature), kind)
+            own_root = np.repeat(self.roots, np.diff(np.append(self.roots, len(nodes))))
+            for name, children in (("left_child", self.left), ("right_child", self.right)):
+                nodes[name] = np.where(self._is_leaf, -1, children - own_root)
+            nodes["feature"] = np.where(self._is_leaf, -2, self.feature)
+            nodes["threshold"] = self.threshold
+            trees = []
+            for own in np.split(nodes, self.roots[1:]):
+                tree = Tree(int(self.feature.max()) + 1, np.array([1], np.intp), 1)
+                state = {"max_depth": self.depth, "node_count": len(own), "nodes": own}
+                tree.__setstate__({**state, "values": np.zeros((len(own), 1, 1))})
+                trees.append(tree)
+        except (ImportError, AttributeError, KeyError, TypeError, ValueError):
+            return None
+        return trees

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 __all__ = ["Neighbours"]
@@ -39,33 +41,39 @@ class Neighbours:
         own
             For each, which of the rows it is itself, and is not to be counted; -1: none.
         """
-        return np.sqrt(self._nearest(X, own)[0])
+        squared = np.empty(len(X))
+        for chunk, distance in self._distances(X, own):
+            squared[chunk] = torch.topk(
+                torch.from_numpy(distance), self._place + 1, dim=1, largest=False
+            ).values[:, -1]
+        return np.sqrt(squared)
 
     def differences(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return how far each row is from its k-th nearest in each feature, squared."""
-        number = self._nearest(X, None)[1]
+        number = np.empty(len(X), np.int64)
+        for chunk, distance in self._distances(X, None):
+            number[chunk] = np.argpartition(distance, self._place, axis=1)[:, self._place]
         found: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
         return found
 
-    def _nearest(
+    @property
+    def _place(self) -> int:
+        return min(self.k, len(self.rows)) - 1
+
+    def _distances(
         self, X: NDArray[np.floating], own: NDArray[np.int64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the squared distance to the k-th nearest row, and which it is."""
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield some of the rows, and their squared distances to all rows that are kept."""
         norms = (self.rows**2).sum(1)
-        squared, number = np.empty(len(X)), np.empty(len(X), np.int64)
-        place = min(self.k, len(self.rows)) - 1
+        padded = np.zeros((_CHUNK, self.rows.shape[1]))
         for start in range(0, len(X), _CHUNK):
-            rows = np.asarray(X[start : start + _CHUNK], np.float64)
+            rows = X[start : start + _CHUNK]
             n = len(rows)
-            padded = np.zeros((_CHUNK, rows.shape[1]))
-            padded[:n] = rows
+            padded[:n], padded[n:] = rows, 0.0
             distance = (padded**2).sum(1)[:, None] - 2 * padded @ self.rows.T + norms
             np.maximum(distance, 0.0, out=distance)
             if own is not None:
                 mine = own[start : start + n]
                 known = np.flatnonzero(mine >= 0)
                 distance[known, mine[known]] = np.inf
-            order = np.argpartition(distance, place, axis=1)[:n, place]
-            number[start : start + n] = order
-            squared[start : start + n] = distance[np.arange(n), order]
-        return squared, number
+            yield slice(start, start + n), distance[:n]

@@ -89,10 +89,26 @@ def test_passages_are_what_the_score_falls_without(model: TableModel) -> None:
     assert found[1] == found[2] == []
 
 
+LONG = "The parcel arrived on time and all was good with my order. " * 4
+LONG = f"{LONG} Thieves stole money from my account! {LONG}"
+
+
+def test_trees_do_not_hide_a_sentence_among_many() -> None:
+    """It moves the views of a committee a little, and its trees by more, either way."""
+    committee = aloof.fit(
+        tickets(600, 8, 0),
+        label="odd",
+        text="text",
+        embedder=HASHING,
+        method="committee",
+        **SHORT,
+    )
+    (found,) = committee.passages({"text": [LONG], "price": [20.0]}, "text", top=1)
+    assert [passage.text for passage in found] == ["Thieves stole money from my account!"]
+
+
 def test_passages_of_a_long_text_are_sentences(model: TableModel) -> None:
-    normal = "The parcel arrived on time and all was good with my order. "
-    long = normal * 4 + "Thieves stole money from my account! " + normal * 4
-    (found,) = model.passages({"text": [long], "price": [20.0]}, "text", top=1)
+    (found,) = model.passages({"text": [LONG], "price": [20.0]}, "text", top=1)
     assert [passage.text for passage in found] == ["Thieves stole money from my account!"]
     (found,) = model.passages({"text": ["word " * 10_000], "price": [20.0]}, "text")
     assert len(found) <= 3

@@ -167,9 +167,9 @@ class RowSample:
 
     def _short(self, rows: pa.Table) -> pa.Table:
         """Return the columns that are used; of documents, their beginnings."""
-        used = {}
+        used, given = {}, set(rows.column_names)
         for column in self._encoder.columns:
-            if column.name in rows.column_names:
+            if column.name in given:
                 values = rows[column.name]
                 if column.reads_text:
                     values = pc.utf8_slice_codeunits(values.cast(pa.string()), 0, 40)
@@ -217,8 +217,9 @@ def find_drift(
     if sample.num_rows < FEWEST:
         return found
     judge = Judge(encoder.n_rows if profile is None else profile.n_rows, len(encoder.columns))
+    given = set(sample.column_names)
     for column in encoder.columns:
-        if column.name in sample.column_names:
+        if column.name in given:
             found += _Look(column, one_array(sample[column.name]), profile, judge).all()
     return found
 

@@ -296,14 +296,15 @@ class TableEncoder:
         self._check_names(whole.column_names, say)
         encoded = np.empty((whole.num_rows, self.n_features), np.float32)
         bad = [_Collected(column.name) for column in self.columns]
+        place = {name: number for number, name in enumerate(whole.column_names)}
         for begin in range(0, whole.num_rows, _ROWS):
             rows = whole.slice(begin, _ROWS)
             blocks = self._by_column(encoded[begin : begin + _ROWS])
             for column, out, own in zip(self.columns, blocks, bad, strict=True):
-                if column.name not in rows.column_names:
+                if column.name not in place:
                     out[:] = column.absent()
                     continue
-                array = one_array(rows[column.name])
+                array = one_array(rows[place[column.name]])
                 own.n_present += len(array) - array.null_count
                 with _naming(column.name):
                     column.encode(array, out, own.add)

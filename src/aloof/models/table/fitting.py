@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aloof.estimators import DETECTORS
 from aloof.exceptions import TableError, TableWarning
 from aloof.labels import ANOMALY, UNLABELLED
-from aloof.models import check_choices, fit_detector, hold_out, made_by
+from aloof.models import check_choices, distil_detector, fit_detector, hold_out, made_by
 from aloof.models.table.dialects import Wishes
 from aloof.models.table.dialects.layouts import as_layout, check_layout
 from aloof.models.table.drift import Profile
@@ -59,6 +59,7 @@ def fit(
     embedder: str = DEFAULT_EMBEDDER,
     members: int = 5,
     max_epochs: int | None = None,
+    fast: bool = False,
     calibration: float = 0.2,
     seed: int = 0,
     max_rows: int = 1_000_000,
@@ -105,6 +106,9 @@ def fit(
         Size of the ensemble.
     max_epochs
         Passes over the data; None: as many as its size asks for.
+    fast
+        Whether to distil the detector to a single network that ranks rows nearly as it does
+        (see `aloof.Committee.distil`). It cannot be refitted.
     calibration
         Share of the rows not labelled as anomalies that are held out to calibrate with, at
         most 10,000 rows; 0: none.
@@ -161,6 +165,7 @@ def fit(
         "text": (text,) if isinstance(text, str) else tuple(text),
         "embedder": embedder,
         "members": members,
+        "fast": fast,
         "calibration": calibration,
         "seed": seed,
         "max_rows": max_rows,
@@ -224,9 +229,13 @@ def fit(
     detector = DETECTORS[method](
         n_members=members, standardize=False, random_state=seed, verbose=verbose, **parameters
     )
+
+    def encoded(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        return _encoded(encoder, table, rows)
+
     counts, more = fit_detector(
         detector,
-        lambda rows: _encoded(encoder, table, rows),
+        encoded,
         labels,
         train,
         held_out,
@@ -234,6 +243,10 @@ def fit(
         calibrates=calibration > 0,
         checkpoint=checkpoint,
     )
+    made_fast = {}
+    if fast:
+        detector, loss = distil_detector(detector, encoded, labels, train, held_out)
+        made_fast = {"fast": {"method": method, "members": members, **loss}}
     normal = train[labels[train] != ANOMALY]
     training = {
         "source": frame.name if isinstance(frame, Source) else None,
@@ -243,6 +256,7 @@ def fit(
         "seed": seed,
         "warnings": [*remarks, *more],
         "made": made,
+        **made_fast,
     }
     if source and frame.understood:
         training["understood"] = frame.understood

@@ -27,7 +27,7 @@ class Passage:
     text
         Its words.
     contribution
-        How much lower the anomaly score is without it.
+        How much lower the anomaly score is without it; of a committee, that of its views.
     """
 
     text: str

@@ -133,7 +133,8 @@ class PartScores:
 
     def score(self, table: pa.Table, warn: Callable[[TableWarning], None]) -> pa.Table:
         """Return the part that belongs to some rows."""
-        used = table.select([n for n in self.model.columns if n in table.column_names])
+        given = set(table.column_names)
+        used = table.select([name for name in self.model.columns if name in given])
         encoded = self.model.encode(used, warn=warn)
         scores = self.model.detector.anomaly_score(encoded) if len(encoded) else np.empty(0)
         columns: dict[str, Any] = {name: _writable(name, table[name]) for name in self.keep}

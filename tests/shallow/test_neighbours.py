@@ -1,0 +1,29 @@
+"""The distance to the k-th nearest row."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from aloof.shallow import Neighbours
+
+
+def test_distances_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    kept, X = rng.normal(size=(300, 5)), rng.normal(size=(700, 5))
+    found = Neighbours(kept)
+    reference = NearestNeighbors(n_neighbors=5).fit(kept)
+    distance, number = reference.kneighbors(X)
+    np.testing.assert_allclose(found.distance(X), distance[:, -1], rtol=1e-6)
+    np.testing.assert_allclose(found.differences(X), (X - kept[number[:, -1]]) ** 2)
+    alone = found.distance(kept, np.arange(300))  # a row is no neighbour of itself
+    np.testing.assert_allclose(alone, reference.kneighbors()[0][:, -1], rtol=1e-6)
+
+
+def test_a_row_has_one_distance_in_any_company_and_few_rows_are_enough() -> None:
+    rng = np.random.default_rng(0)
+    found, X = Neighbours(rng.normal(size=(300, 5))), rng.normal(size=(700, 5))
+    assert np.array_equal(found.distance(X[::-1])[::-1], found.distance(X))
+    assert np.array_equal(found.distance(X[3:4]), found.distance(X)[3:4])
+    few = Neighbours(X[:2])
+    np.testing.assert_allclose(few.distance(X[:1]), np.linalg.norm(X[0] - X[1]), rtol=1e-6)

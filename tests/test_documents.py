@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
         "docs/benchmark-tables.md",
         "docs/networks.md",
         "docs/decisions.md",
+        "docs/exporting.md",
         "docs/tables.md",
         "docs/images.md",
         "docs/planning.md",

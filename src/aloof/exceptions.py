@@ -14,6 +14,7 @@
     │   └── StaleCheckpointError        one of another fit, or damaged
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── ImageError (ValueError)         images that cannot be read or do not fit the model
+    ├── ServingError (ValueError)       a server that cannot be started as asked
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     ├── TextError (ValueError)          text, or word vectors, that cannot be read
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
@@ -54,6 +55,7 @@ __all__ = [
     "ModelError",
     "NetworkError",
     "PlanningError",
+    "ServingError",
     "StaleCheckpointError",
     "TableError",
     "TableWarning",
@@ -109,6 +111,10 @@ class DatasetError(AloofError, ValueError):
 
 class ImageError(AloofError, ValueError):
     """Images that cannot be read or do not fit the model."""
+
+
+class ServingError(AloofError, ValueError):
+    """A server that cannot be started as it was asked for."""
 
 
 class TableError(AloofError, ValueError):

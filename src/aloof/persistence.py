@@ -25,7 +25,8 @@ from torch import Tensor
 
 from aloof._version import __version__
 from aloof.exceptions import AloofError, ModelError
-from aloof.io import parse_tensors, replacing, save_tensors, writing
+from aloof.io import replacing, writing
+from aloof.io.tensors import parse_tensors, save_tensors
 
 if TYPE_CHECKING:
     from aloof.io.sections import Section

@@ -29,7 +29,7 @@ from aloof.models.table import TableModel, fit, open_source
 from aloof.persistence import identity
 
 ROOT = Path(__file__).parents[2]
-SHORT = ["--members", "2", "--epochs", "10"]
+SHORT = ["--method", "dp", "--members", "2", "--epochs", "10"]
 
 
 def aloof(*arguments: str, stdin: str | None = None) -> Result:
@@ -145,7 +145,7 @@ def test_fit_as_json(here: Path) -> None:
     done = aloof(
         *("fit", "train.csv", "--label", "fraud", "--id", "payment", "--drop", "age"),
         *("--drop", "terminal", "--kind", "payments_last_hour=category", "--method", "vae"),
-        *("--calibration", "0.1", "--seed", "4", "--out", "m", "--json", *SHORT),
+        *("--calibration", "0.1", "--seed", "4", "--out", "m", "--json", *SHORT[2:]),
     )
     found = json.loads(done.stdout)
     assert found["training"]["n_calibration"] == 148

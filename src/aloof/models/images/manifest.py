@@ -13,7 +13,7 @@ __all__ = ["ImageManifest", "ImageTraining"]
 class ImageTraining(Training):
     """What the model of images was made from."""
 
-    source: Text
+    source: Text | None  # None: arrays
     n_images: Count
     n_skipped: Count
 

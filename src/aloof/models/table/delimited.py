@@ -20,12 +20,12 @@ import pyarrow.csv as pa_csv
 from aloof.exceptions import TableError, TableWarning
 from aloof.io.remote import FilePath
 from aloof.models.table.compression import open_bytes
-from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table, is_rule, is_total
 from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
+from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.finding import Place, find_table, is_rule, is_total
 
 __all__ = ["Delimited"]
 
@@ -54,6 +54,8 @@ class Delimited(Format):
         What separates the values where more than one sign could.
     fallback
         The encoding of what is not UTF-8.
+    content
+        What to read where no file is named, in place of standard input.
     """
 
     delimiter: str | None = None
@@ -61,6 +63,7 @@ class Delimited(Format):
     header: bool | None = None
     preferred: str | None = None
     fallback: str = FALLBACK
+    content: bytes | None = field(default=None, repr=False, compare=False)
     # Standard input can be read once: its beginning was, and the rows are still to come.
     _waiting: list[_Opened] = field(default_factory=list, repr=False, compare=False)
     _known: dict[FilePath | None, _Opened] = field(
@@ -139,7 +142,7 @@ class Delimited(Format):
                 raise self._failure(path, error, done) from error
             if stream.n_quotes % 2 and last is not None and _has_line_end(last[-1:]):
                 raise TableError(
-                    f"{_named(path)}: a quotation mark is never closed; the last row, "
+                    f"{self._named(path)}: a quotation mark is never closed; the last row, "
                     f"{self._where(path, done)}, runs over several lines."
                 )
         if odd.are_too_many:
@@ -148,11 +151,15 @@ class Delimited(Format):
             end = stream.last_line
             if not odd.lines and is_total(_cells(end, opened.place)):
                 last = last[:-1]
-                _warn(path, f"the last line is a total and left out: {short(end)!r}", "total")
+                _warn(
+                    self._named(path),
+                    f"the last line is a total and left out: {short(end)!r}",
+                    "total",
+                )
             yield last
         if repeated:
             words = f"{count(repeated, 'line')} with the column names again"
-            _warn(path, f"{words}, left out", "names")
+            _warn(self._named(path), f"{words}, left out", "names")
         notes = [line for _, _, line in odd.lines if not is_rule(line)]
         if notes:
             shown = ", ".join(repr(short(line)) for line in notes[:2])
@@ -160,7 +167,7 @@ class Delimited(Format):
                 f"ignored {count(len(notes), 'line')} at the end without "
                 f"{opened.place.width} values: {shown}"
             )
-            _warn(path, words, "end")
+            _warn(self._named(path), words, "end")
 
     def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and in which line each begins, as far as they can be read."""
@@ -214,9 +221,9 @@ class Delimited(Format):
         )
 
     def _open(self, path: FilePath | None) -> _Opened:
-        what = _named(path)
+        what = self._named(path)
         try:
-            raw = sys.stdin.buffer if path is None else open_bytes(path)
+            raw = self._bytes() if path is None else open_bytes(path)
             stream = Utf8(raw, self.encoding, self.fallback)
         except (UnicodeError, pa.ArrowException, OSError, EOFError) as error:
             raise self._failure(path, error, 0) from error
@@ -254,6 +261,14 @@ class Delimited(Format):
         opened = self._known[path] = _Opened(stream, place, hash(stream.beginning))
         return opened
 
+    def _bytes(self) -> Any:
+        return sys.stdin.buffer if self.content is None else io.BytesIO(self.content)
+
+    def _named(self, path: FilePath | None) -> str:
+        if path is not None:
+            return str(path)
+        return "Standard input" if self.content is None else "The text"
+
     def _records(self, path: FilePath) -> Iterator[tuple[list[str], int]]:
         """Yield all rows and in which line each begins, up to one that cannot be read."""
         opened = self._open(path)
@@ -282,7 +297,7 @@ class Delimited(Format):
         )
         where = self._where(path, number)
         return TableError(
-            f"{_named(path)}: {where} has {count(n, 'value')}, but the header has "
+            f"{self._named(path)}: {where} has {count(n, 'value')}, but the header has "
             f"{opened.place.width:,}: {short(text, 60)!r}. Look for a missing or extra "
             "delimiter, or a quotation mark that is never closed."
         )
@@ -296,7 +311,7 @@ class Delimited(Format):
         )
 
     def _failure(self, path: FilePath | None, error: Exception, done: int) -> TableError:
-        what, said = _named(path), first_line(error)
+        what, said = self._named(path), first_line(error)
         if "UTF8" in said or isinstance(error, UnicodeError):
             if self.encoding is not None:
                 return self._not_encoded(what)
@@ -365,8 +380,7 @@ def _cells(line: str, place: Place) -> list[str]:
     return values if len(values) == place.width else []
 
 
-def _warn(path: FilePath | None, words: str, about: str) -> None:
-    named = _named(path)
+def _warn(named: str, words: str, about: str) -> None:
     warnings.warn(TableWarning(f"{named}: {words}.", f"{about} of {named}"), stacklevel=3)
 
 
@@ -398,7 +412,3 @@ def _check_spaces(what: str, beginning: str, place: Place) -> None:
             f"{what} has only one column, named {short(lines[0].strip(), 60)!r}: its values "
             "seem to be separated by spaces. Save the file with commas between them."
         )
-
-
-def _named(path: FilePath | None) -> str:
-    return "Standard input" if path is None else str(path)

@@ -16,13 +16,13 @@ import pyarrow as pa
 from aloof.exceptions import TableError
 from aloof.io.growing import Line, Position
 from aloof.models.table.columns.number import NumberColumn
-from aloof.models.table.decoding import FALLBACK, check_encoding
 from aloof.models.table.encoder import TableEncoder
-from aloof.models.table.finding import find_table
 from aloof.models.table.frames import to_table
 from aloof.models.table.names import check_names
 from aloof.models.table.words import short
 from aloof.phrases import count
+from aloof.written.decoding import FALLBACK, check_encoding
+from aloof.written.finding import find_table
 
 __all__ = ["Event", "EventFormat", "EventReader", "event_tables"]
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from aloof.exceptions import MissingExtraError, TableError, TableWarning
 from aloof.io.remote import FilePath
-from aloof.models.table.finding import find_header, is_total
 from aloof.models.table.formats import Format, Record
 from aloof.models.table.words import short
 from aloof.suggestion import closest
+from aloof.written.finding import find_header, is_total
 
 __all__ = ["Excel", "ExcelWriter"]
 

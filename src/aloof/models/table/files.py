@@ -11,7 +11,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,6 @@ import pyarrow as pa
 from aloof.exceptions import TableError
 from aloof.io.remote import FilePath, RemotePath, path_of
 from aloof.models.table.compression import COMPRESSED
-from aloof.models.table.decoding import FALLBACK
 from aloof.models.table.delimited import Delimited
 from aloof.models.table.excel import Excel
 from aloof.models.table.formats import (
@@ -38,8 +37,9 @@ from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.locating import Spot
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
+from aloof.written.decoding import FALLBACK
 
-__all__ = ["Source", "column_names", "joined_table", "open_source"]
+__all__ = ["Source", "column_names", "in_memory", "joined_table", "open_source"]
 
 # Larger files are not read once more to say in which line something is.
 _MOST_TO_READ_AGAIN = 256 * 2**20
@@ -279,6 +279,24 @@ def open_source(
         options,
     )
     _ = found.names  # what cannot be opened is told now
+    return found
+
+
+def in_memory(
+    content: bytes,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> Source:
+    """Return CSV that is in memory as a table; the parameters are those of `open_source`."""
+    given = {"delimiter": delimiter, "encoding": encoding, "header": header}
+    options = {option: value for option, value in given.items() if value is not None}
+    format = _format("csv", options, before or {})
+    assert isinstance(format, Delimited)
+    found = Source("the text", (), replace(format, content=content), options)
+    _ = found.names
     return found
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from aloof.exceptions import TableError
 from aloof.io.remote import FilePath
-from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import find_table
 from aloof.models.table.formats import Format, Record
+from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.finding import find_table
 
 __all__ = ["TEXT", "Lines"]
 

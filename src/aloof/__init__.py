@@ -65,9 +65,8 @@ _HOMES = {
 }
 _PARTS = (
     *("baselines", "bench", "calibration", "datasets", "estimators", "export", "feedback"),
-    *("labels", "lite", "metrics", "models", "networks", "objectives", "planning", "report"),
-    "review",
-    *("scoring", "text", "training", "vae"),
+    *("labels", "lite", "metrics", "mlflow", "models", "networks", "objectives", "planning"),
+    *("ray", "report", "review", "scoring", "spark", "text", "training", "vae"),
 )
 
 

@@ -29,6 +29,7 @@ _COMMANDS = (
     "versions",
     "export",
     "info",
+    "card",
     "demo",
 )
 

@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError, TableWarning
+from aloof.io.remote import FilePath
 from aloof.models.table.compression import open_bytes
 from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.lending import Lent
@@ -66,7 +66,9 @@ class Delimited(Format):
     content: bytes | None = field(default=None, repr=False, compare=False)
     # Standard input can be read once: its beginning was, and the rows are still to come.
     _waiting: list[_Opened] = field(default_factory=list, repr=False, compare=False)
-    _known: dict[Path | None, _Opened] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[FilePath | None, _Opened] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for sign in (self.delimiter, self.preferred):
@@ -76,7 +78,11 @@ class Delimited(Format):
             if encoding is not None:
                 check_encoding(encoding)
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: it stays in its process."""
+        return {**self.__dict__, "_waiting": [], "_known": {}}
+
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
         opened = self._open(path)
         if path is None:
@@ -85,11 +91,11 @@ class Delimited(Format):
             opened.stream.close()
         return opened.place.names
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return None: lines would have to be counted."""
         return None
 
-    def understood(self, path: Path | None) -> str:
+    def understood(self, path: FilePath | None) -> str:
         """Say how the file is read, where it is not the usual way."""
         opened = self._known.get(path)
         if opened is None:
@@ -107,7 +113,7 @@ class Delimited(Format):
         return ", ".join(said)
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; a line with too few or too many values is an error.
 
@@ -163,7 +169,7 @@ class Delimited(Format):
             )
             _warn(self._named(path), words, "end")
 
-    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and in which line each begins, as far as they can be read."""
         place = self._open(path).place
         at = [place.places[place.names.index(column)] for column in columns]
@@ -214,7 +220,7 @@ class Delimited(Format):
             ),
         )
 
-    def _open(self, path: Path | None) -> _Opened:
+    def _open(self, path: FilePath | None) -> _Opened:
         what = self._named(path)
         try:
             raw = self._bytes() if path is None else open_bytes(path)
@@ -258,12 +264,12 @@ class Delimited(Format):
     def _bytes(self) -> Any:
         return sys.stdin.buffer if self.content is None else io.BytesIO(self.content)
 
-    def _named(self, path: Path | None) -> str:
+    def _named(self, path: FilePath | None) -> str:
         if path is not None:
             return str(path)
         return "Standard input" if self.content is None else "The text"
 
-    def _records(self, path: Path) -> Iterator[tuple[list[str], int]]:
+    def _records(self, path: FilePath) -> Iterator[tuple[list[str], int]]:
         """Yield all rows and in which line each begins, up to one that cannot be read."""
         opened = self._open(path)
         stream, place = opened.stream, opened.place
@@ -277,7 +283,7 @@ class Delimited(Format):
                     yield row, place.first + begin
                 begin = reader.line_num
 
-    def _where(self, path: Path | None, row: int) -> str:
+    def _where(self, path: FilePath | None, row: int) -> str:
         """Say where a row is: in which line, or where that cannot be told, its number."""
         if path is not None and row:
             found = next(islice(self._records(path), row - 1, None), None)
@@ -285,7 +291,7 @@ class Delimited(Format):
                 return f"line {found[1]:,}"
         return f"row {row:,}"
 
-    def _odd_line(self, path: Path | None, opened: _Opened, odd: _OddLines) -> TableError:
+    def _odd_line(self, path: FilePath | None, opened: _Opened, odd: _OddLines) -> TableError:
         number, n, text = next(
             (line for line in odd.lines if line[1] > opened.place.width), odd.lines[0]
         )
@@ -304,7 +310,7 @@ class Delimited(Format):
             "UTF-8."
         )
 
-    def _failure(self, path: Path | None, error: Exception, done: int) -> TableError:
+    def _failure(self, path: FilePath | None, error: Exception, done: int) -> TableError:
         what, said = self._named(path), first_line(error)
         if "UTF8" in said or isinstance(error, UnicodeError):
             if self.encoding is not None:

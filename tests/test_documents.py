@@ -27,12 +27,15 @@ ROOT = Path(__file__).parents[1]
         "docs/benchmark-tables.md",
         "docs/networks.md",
         "docs/decisions.md",
+        "docs/exporting.md",
         "docs/tables.md",
         "docs/images.md",
         "docs/planning.md",
         "docs/review.md",
+        "docs/scaling.md",
         "docs/scikit-learn.md",
         "docs/text.md",
+        "docs/tracking.md",
     ],
 )
 @pytest.mark.filterwarnings("ignore::aloof.exceptions.LabelWarning")
@@ -69,6 +72,24 @@ def test_docstrings_name_all_parameters_and_no_others() -> None:
 def test_example_own_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     module = runpy.run_path(str(ROOT / "examples" / "own_networks.py"))
     assert module["main"]() > 0.9
+
+
+@pytest.mark.filterwarnings("ignore")  # of Optuna
+def test_example_tune() -> None:
+    pytest.importorskip("optuna", reason="optuna is not installed (aloof[tuning])")
+    module = runpy.run_path(str(ROOT / "examples" / "tune.py"))
+    study, before, after = module["main"](batches=2, size=3, max_epochs=15)
+    assert len(study.trials) == 6
+    values = [trial.value for trial in study.trials]
+    assert study.best_value == max(values) > min(values)
+    assert min(before, after) > 0.8
+    # A batch trained at once scores as a detector fitted alone.
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    y = (np.arange(90) < 6).astype(int)
+    X[:6] += 4
+    alone = module["tune"](X, y, batches=1, size=1, max_epochs=5)
+    both = module["tune"](X, y, batches=1, size=2, max_epochs=5)
+    assert alone.trials[0].value == pytest.approx(both.trials[0].value, abs=0.01)
 
 
 def test_example_cubo(tmp_path: Path) -> None:

@@ -208,6 +208,7 @@ def test_of_a_table(tmp_path: Path) -> None:
             drop=["dull"],
             text=["note"],
             embedder="hashing",
+            method="dp",
             members=2,
             max_epochs=2,
             seed=0,

@@ -64,9 +64,9 @@ _HOMES = {
     "load": "models.loading",
 }
 _PARTS = (
-    *("baselines", "bench", "calibration", "datasets", "estimators", "feedback", "labels"),
-    *("metrics", "models", "networks", "objectives", "planning", "report", "review"),
-    *("scoring", "text", "training", "vae"),
+    *("baselines", "bench", "calibration", "datasets", "estimators", "export", "feedback"),
+    *("labels", "lite", "metrics", "mlflow", "models", "networks", "objectives", "planning"),
+    *("ray", "report", "review", "scoring", "spark", "text", "training", "vae"),
 )
 
 

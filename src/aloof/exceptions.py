@@ -15,6 +15,7 @@
     ├── DatasetError (ValueError)       a data set that is unknown, out of reach or damaged
     ├── ImageError (ValueError)         images that cannot be read or do not fit the model
     │   └── BackboneError               weights of a backbone that cannot be used
+    ├── ServingError (ValueError)       a server that cannot be started as asked
     ├── TableError (ValueError)         a table that cannot be read or does not fit the model
     ├── TextError (ValueError)          text, or word vectors, that cannot be read
     ├── PlanningError (ValueError)      a world nobody can plan in, or a grid of another size
@@ -56,6 +57,7 @@ __all__ = [
     "ModelError",
     "NetworkError",
     "PlanningError",
+    "ServingError",
     "StaleCheckpointError",
     "TableError",
     "TableWarning",
@@ -115,6 +117,10 @@ class ImageError(AloofError, ValueError):
 
 class BackboneError(ImageError):
     """Weights of a backbone that cannot be had, are not what they should be, or do not fit."""
+
+
+class ServingError(AloofError, ValueError):
+    """A server that cannot be started as it was asked for."""
 
 
 class TableError(AloofError, ValueError):

@@ -25,7 +25,8 @@ from torch import Tensor
 
 from aloof._version import __version__
 from aloof.exceptions import AloofError, ModelError
-from aloof.io import parse_tensors, replacing, save_tensors, writing
+from aloof.io import replacing, writing
+from aloof.io.tensors import parse_tensors, save_tensors
 
 if TYPE_CHECKING:
     from aloof.io.sections import Section
@@ -35,6 +36,7 @@ __all__ = [
     "SavedTensors",
     "check_target",
     "check_tensors",
+    "identity",
     "read_model",
     "refusing",
     "section_of",
@@ -128,6 +130,14 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         return manifest, parse_tensors(content)
     except ValueError as error:
         raise ModelError(f"{folder / _TENSORS} cannot be read: {error}.") from error
+
+
+def identity(path: str | os.PathLike[str]) -> str:
+    """Return a digest that tells a saved model from others, whatever its threshold is.
+
+    It changes when the model is calibrated or fitted again.
+    """
+    return str(_read_manifest(Path(path)).get("tensors_sha256", ""))
 
 
 def section_of(

@@ -21,7 +21,7 @@ from aloof.models.table import TableModel, open_source, write_table
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests" / "files"
-SHORT = ["--members", "1", "--epochs", "2"]
+SHORT = ["--method", "dp", "--members", "1", "--epochs", "2"]
 pytestmark = pytest.mark.filterwarnings("ignore::aloof.exceptions.CalibrationWarning")
 
 

@@ -31,6 +31,10 @@ METHODS = {
     "calibrate": "calibrate",
     "report": "report",
 }
+# What else a command may ask of it, and the option that says so.
+OTHERS = {
+    "score": {"follow": {"follow"}, "score_folder": {"ray", "workers"}},
+}
 OUT = {"score": "s.csv", "report": "r.html"}
 MODELS = {"table": TableModel, "images": ImageModel, "array": ArrayModel}
 # What a command does by itself, and ``--help``.
@@ -41,6 +45,15 @@ def options_of(function: Any) -> set[str]:
     """Return the options that a method is given; rules of what is harmless are two of them."""
     taken = set(kinds.options_of(function))
     return taken | {"store", "ignore_rules"} if "harmless" in taken else taken
+
+
+def taken_by(model: Any, command: str) -> set[str]:
+    """Return the options that a model has a use for."""
+    taken = options_of(model.read) | options_of(getattr(model, METHODS[command]))
+    for method, flags in OTHERS.get(command, {}).items():
+        if hasattr(model, method):
+            taken |= options_of(getattr(model, method)) | flags
+    return taken
 
 
 def run(*words: object) -> Result:
@@ -96,8 +109,7 @@ def test_what_a_model_does_not_take_is_refused_even_with_its_default(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     model = MODELS[kind]
-    takes = options_of(model.read) | options_of(getattr(model, METHODS[command]))
-    if name_of(parameter) in takes:
+    if name_of(parameter) in taken_by(model, command):
         return
     out = ["--out", OUT[command]] if command in OUT else []
     done = run(command, home / kind, "nothing", *out, *words_for(parameter))
@@ -110,7 +122,7 @@ def test_what_a_model_does_not_take_is_refused_even_with_its_default(
 def test_every_option_is_one_of_some_model(command: str) -> None:
     taken = set(EVERY)
     for model in MODELS.values():
-        taken |= options_of(model.read) | options_of(getattr(model, METHODS[command]))
+        taken |= taken_by(model, command)
     assert {name_of(parameter) for parameter in parameters(command)} <= taken
 
 

@@ -33,7 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
     )
     pa_csv.write_csv(table, folder / "new.csv")
-    model = fit(table, label="broken", members=1, max_epochs=2, hidden=(4,), latent_dim=2)
+    tiny = {"members": 1, "max_epochs": 2, "hidden": (4,), "latent_dim": 2}
+    model = fit(table, label="broken", method="dp", **tiny)
     model.save(folder / "model")
     return folder
 

@@ -63,7 +63,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-FIT = ("fit", "--label", "fraud", "--id", "payment", "--members", 2, "--epochs", 30)
+FIT = ("fit", "--label", "fraud", "--id", "payment", "--method", "dp", "--members", 2)
+FIT = (*FIT, "--epochs", 30)
 
 
 @pytest.fixture

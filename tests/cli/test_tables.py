@@ -26,9 +26,10 @@ from typer.testing import CliRunner, Result
 import aloof as package
 from aloof.cli.app import app
 from aloof.models.table import TableModel, fit, open_source
+from aloof.persistence import identity
 
 ROOT = Path(__file__).parents[2]
-SHORT = ["--members", "2", "--epochs", "10"]
+SHORT = ["--method", "dp", "--members", "2", "--epochs", "10"]
 
 
 def aloof(*arguments: str, stdin: str | None = None) -> Result:
@@ -144,7 +145,7 @@ def test_fit_as_json(here: Path) -> None:
     done = aloof(
         *("fit", "train.csv", "--label", "fraud", "--id", "payment", "--drop", "age"),
         *("--drop", "terminal", "--kind", "payments_last_hour=category", "--method", "vae"),
-        *("--calibration", "0.1", "--seed", "4", "--out", "m", "--json", *SHORT),
+        *("--calibration", "0.1", "--seed", "4", "--out", "m", "--json", *SHORT[2:]),
     )
     found = json.loads(done.stdout)
     assert found["training"]["n_calibration"] == 148
@@ -274,7 +275,12 @@ def test_evaluate(here: Path) -> None:
     assert "750 rows: 15 anomalies, 735 normal" in done.stdout
     found = json.loads(aloof("evaluate", "model", "new.parquet", "--json").stdout)
     expected = TableModel.load("model").evaluate(open_source("new.parquet").read())
-    assert found == expected.as_dict()
+    assert found == {
+        **expected.as_dict(),
+        "data": "new.parquet",
+        "date": found["date"],
+        "model": identity("model"),
+    }
     assert found["auroc"] > 0.8
     refused(
         aloof("evaluate", "model", "new.parquet", "--label", "frod"), "did you mean 'fraud'"

@@ -63,7 +63,7 @@ def test_from_a_file_to_words(here: Path, embedder: str) -> None:
     chosen = [] if embedder == "all-minilm-l6-v2" else ["--embedder", embedder]
     fitted = aloof(
         *["fit", "reviews.csv", "--text", "review", "--label", "odd", "--id", "ticket"],
-        *["--out", "model", "--members", "2", "--epochs", "8", *chosen],
+        *["--out", "model", "--method", "dp", "--members", "2", "--epochs", "8", *chosen],
     )
     assert fitted.exit_code == 0, fitted.output
     assert "8 labelled anomalies in 1 column" in fitted.stdout
@@ -97,7 +97,7 @@ def test_a_text_file_has_one_document_a_line(here: Path) -> None:
     lines = [f"{NORMAL[rng.integers(4)]} {rng.integers(100)}" for _ in range(600)]
     (here / "log.txt").write_text("\n".join(lines), encoding="utf8")
     (here / "new.txt").write_text(f"{lines[0]}\n\n{ODD[0]}\n🙂\n", encoding="utf8")
-    short = ["--members", "2", "--epochs", "5", "--embedder", "hashing"]
+    short = ["--method", "dp", "--members", "2", "--epochs", "5", "--embedder", "hashing"]
     done = aloof("fit", "log.txt", "--out", "model", *short)
     assert done.exit_code == 0, done.output
     done = aloof("score", "model", "new.txt", "--out", "scores.csv")

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from aloof.exceptions import CheckpointError, DatasetError
-from aloof.io import parse_tensors, replacing, save_tensors, write_file, writing
+from aloof.io import replacing, write_file, writing
+from aloof.io.tensors import parse_tensors, save_tensors
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,8 @@ os.umask(int(sys.argv[2], 8))
 import numpy as np, torch
 from aloof import VAE
 from aloof.exceptions import DatasetError
-from aloof.io import save_tensors, write_file
+from aloof.io import write_file
+from aloof.io.tensors import save_tensors
 
 here = Path(sys.argv[1])
 old = here / "text"

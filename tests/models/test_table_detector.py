@@ -45,6 +45,7 @@ def test_it_is_what_fit_makes(data: tuple[pd.DataFrame, pd.Series], tmp_path: Pa
     frame, y = data
     detector = TableDetector(detector=DualPriorVAE(**SHORT)).fit(frame, y)
     short = {"members": 1, "seed": 0, "max_epochs": 5, "hidden": (16,), "contamination": 0.05}
+    short |= {"method": "dp"}
     model = aloof.fit(frame.assign(fraud=y), label="fraud", **short)
     scores = model.anomaly_score(frame)
     np.testing.assert_array_equal(detector.anomaly_score(frame), scores)
@@ -171,7 +172,7 @@ def test_what_was_saved_is_loaded(
     assert list(loaded.feature_names_in_) == ["amount", "city"]
     again = clone(loaded).fit(frame, words)  # the same parameters make the same model
     np.testing.assert_array_equal(again.anomaly_score(frame), detector.anomaly_score(frame))
-    short = {"members": 1, "max_epochs": 2, "contamination": 0.05}
+    short = {"method": "dp", "members": 1, "max_epochs": 2, "contamination": 0.05}
     by_file = aloof.fit(frame.assign(fraud=y), label="fraud", **short)
     by_file.save(tmp_path / "other")
     scores = TableDetector.load(tmp_path / "other").anomaly_score(frame)

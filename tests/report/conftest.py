@@ -33,6 +33,7 @@ def orders(n: int, seed: int) -> pa.Table:
 
 def fitted(table: Any, **options: Any) -> TableModel:
     settings: dict[str, Any] = {"members": 2, "max_epochs": 6, "hidden": (16,), "latent_dim": 4}
+    settings |= {"method": "dp"}
     return fit(table, **(settings | options))
 
 

@@ -272,8 +272,8 @@ def test_training_rows_are_told(small: Small, train: pa.Table, tmp_path: Path) -
     assert "these rows are the ones the model was trained on" in words
     # Its networks cannot be chosen on the command line, so this is how it is made again.
     assert (
-        f"aloof.fit('{tmp_path / 'train.csv'}', label='bad', drop=('order',), members=1, "
-        "hidden=(16,), latent_dim=4, max_epochs=2)" in words
+        f"aloof.fit('{tmp_path / 'train.csv'}', label='bad', method='dp', "
+        "drop=('order',), members=1, hidden=(16,), latent_dim=4, max_epochs=2)" in words
     )
     assert f"model.report('{tmp_path / 'train.csv'}', 'report.html', top=3)" in words
 

@@ -46,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("review")
     pa_csv.write_csv(rows(600, 0, "t"), folder / "train.csv")
     pa_csv.write_csv(rows(400, 1, "n"), folder / "new.csv")
-    quick = {"members": 2, "max_epochs": 10, "hidden": (16,), "latent_dim": 4}
+    quick = {"method": "dp", "members": 2, "max_epochs": 10, "hidden": (16,), "latent_dim": 4}
     with pytest.warns(UserWarning, match="no labelled anomalies"):
         model = package.fit(str(folder / "train.csv"), id="id", drop=("note",), **quick)
     model.save(folder / "model")

@@ -44,6 +44,7 @@ def run_study(
     command: str = "",
     on_event: Callable[[Event], None] | None = None,
     deadline: Deadline | None = None,
+    cluster: bool = False,
 ) -> list[Record]:
     """Run what the folder does not hold yet, and return the record of every case.
 
@@ -66,6 +67,8 @@ def run_study(
         Called as things happen.
     deadline
         When to end, with what is done by then. What does not fit is not started.
+    cluster
+        Whether the processes are those of a Ray cluster.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def run_study(
     tell(Event("planned", "", len(todo)))
     groups = list(study.groups(todo, where)) if todo else []
     n_run = 0
-    running = execute(groups, n_workers=jobs, on_event=tell, deadline=deadline)
+    running = execute(groups, n_workers=jobs, on_event=tell, deadline=deadline, cluster=cluster)
     with closing(running) as results:  # type: ignore[type-var]
         for case, outcome in results:
             made = {"status": "ok", "device": manifest["device"], **outcome}

@@ -1,4 +1,7 @@
-"""Groups in processes: one for each worker, each with one thread, and what happens to them."""
+"""Groups in processes: one for each worker, each with one thread, and what happens to them.
+
+The processes are on this machine, or on those of a Ray cluster.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,7 @@ def execute(
     n_workers: int,
     on_event: EventCallback,
     deadline: Deadline | None = None,
+    cluster: bool = False,
 ) -> _Results:
     """Run groups and yield each case with its outcome as soon as there is one.
 
@@ -74,6 +78,9 @@ def execute(
     deadline
         Groups that do not fit are left; those that run when it comes are stopped: here at
         their next step, in workers at once.
+    cluster
+        Whether workers are those of a Ray cluster, see `aloof.ray`, also where it is one. They
+        must find data sets where this process does, and tell of no steps.
 
     Notes
     -----
@@ -83,12 +90,14 @@ def execute(
     """
     waiting: deque[Group[Any]] = deque()
     for group in groups:
-        if not group.here and n_workers > 1:
+        if not group.here and (n_workers > 1 or cluster):
             waiting.append(group)
         elif _left(group, on_event, deadline):
             continue
         else:
             yield from _here(group, on_event, deadline)
+    if cluster and waiting:
+        yield from _cluster(waiting, n_workers, on_event, deadline)
     suspects: list[Group[Any]] = []
     while waiting:
         yield from _pool(waiting, n_workers, on_event, suspects, deadline)
@@ -180,6 +189,55 @@ def _pool(
                 process.terminate()
         messages.put(None)
         listener.join(timeout=5)
+
+
+def _cluster(
+    waiting: deque[Group[Any]],
+    n_workers: int,
+    on_event: EventCallback,
+    deadline: Deadline | None,
+) -> _Results:
+    """Run the waiting groups on a Ray cluster; one that kills its worker twice has failed."""
+    from aloof.ray import RayPool, WorkerDied
+
+    pool = RayPool(n_workers, _remote_work)
+    died: set[str] = set()
+    running: dict[str, Group[Any]] = {}
+    try:
+        while waiting or running:
+            while waiting and pool.has_room:
+                group = waiting.popleft()
+                if not _left(group, on_event, deadline):
+                    pool.submit(group.label, group.label, group.prepare())
+                    running[group.label] = group
+                    on_event(Event("started", group.label, len(group.cases)))
+            done = pool.wait(None if deadline is None else deadline.left) if running else []
+            if running and not done:  # time is up
+                for group in [*running.values(), *waiting]:
+                    on_event(Event("left", group.label, len(group.cases)))
+                break
+            for label, future in done:
+                group, error = running.pop(label), future.exception()
+                if isinstance(error, WorkerDied) and label not in died:
+                    died.add(label)
+                    waiting.append(group)
+                    continue
+                outcomes = future.result() if error is None else _failed(group, _reason(error))
+                yield from _told(group, outcomes, on_event)
+    finally:
+        pool.close()
+        waiting.clear()
+
+
+def _remote_work() -> Callable[[str, Work], list[Outcome]]:
+    return _work
+
+
+def _reason(error: BaseException) -> str:
+    name = type(error).__name__
+    if name == "WorkerDied":
+        return "The process was killed, perhaps because memory ran out."
+    return f"{name}: {error}"
 
 
 def _told(group: Group[Any], outcomes: Any, on_event: EventCallback) -> _Results:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Evidence"]
+__all__ = ["FARTHEST", "LARGEST", "Evidence"]
 
 # Share of the held-out rows that the tail is fitted to, the fewest of them, and how many
 # scores are kept.
@@ -21,7 +21,7 @@ _TAIL, _FEWEST, _MOST = 0.05, 10, 512
 
 # Scores are cut off here, and evidence there: far from what means anything, and their sums
 # are finite, in float32 as well.
-_FARTHEST, _LARGEST = 1e300, 1e30
+FARTHEST, LARGEST = 1e300, 1e30
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Evidence:
         low, high = self.scores[0], self.scores[-1]
         found: NDArray[np.float64] = np.interp(x, self.scores, self.evidence)
         with np.errstate(over="ignore"):
-            found += np.minimum(np.maximum(x - high, 0.0) / self.scale, _LARGEST)
+            found += np.minimum(np.maximum(x - high, 0.0) / self.scale, LARGEST)
         # Below all that was held out, evidence goes to 0 without reaching it.
         found *= np.exp(np.minimum(x - low, 0.0) / max(self.scale, high - low))
         return found
@@ -84,4 +84,4 @@ class Evidence:
 
 def _finite(scores: ArrayLike) -> NDArray[np.float64]:
     """Return scores with what is infinite as large as can be computed with."""
-    return np.clip(np.asarray(scores, np.float64), -_FARTHEST, _FARTHEST)
+    return np.clip(np.asarray(scores, np.float64), -FARTHEST, FARTHEST)

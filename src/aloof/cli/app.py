@@ -22,11 +22,14 @@ _COMMANDS = (
     "threshold",
     "calibrate",
     "drift",
+    "serve",
     "review",
     "label",
     "refit",
     "versions",
+    "export",
     "info",
+    "card",
     "demo",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from aloof.cli.options import (
 )
 from aloof.models import Evaluation
 from aloof.models.loading import open_model
+from aloof.persistence import identity
 
 __all__ = ["evaluate"]
 
@@ -47,12 +49,19 @@ def evaluate(
 
     Example: **aloof evaluate model new.parquet --label fraud**
 
+    **--json** also prints the data, the date and which model it was, for **aloof card**.
+
     Images: **aloof evaluate model new-images/ --normal good --anomaly bad**, or **--labels
     labels.csv**. With **--masks masks/**, heat maps are compared with masks as well.
     """
     fitted = open_model(model, device=device)
     found = called(context, fitted, fitted.evaluate, data)
-    typer.echo(json.dumps(found.as_dict()) if as_json else _words(found, fitted.things))
+    if not as_json:
+        typer.echo(_words(found, fitted.things))
+        return
+    date = datetime.now(UTC).date().isoformat()
+    what = {"data": data, "date": date, "model": identity(model)}
+    typer.echo(json.dumps({**found.as_dict(), **what}))
 
 
 def _of_pixels(found: Evaluation) -> list[str]:

@@ -70,8 +70,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
-            help="How to learn from labels. committee is for tables and whole images, and "
-            "takes about three times as long as dp, the default.",
+            help="How to learn from labels. Default: committee, which takes about three times "
+            "as long as dp; for images dp, and committee only as --whole with a backbone.",
         ),
     ] = None,
     id: Annotated[

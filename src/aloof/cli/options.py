@@ -49,8 +49,8 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="CSV, TSV, Excel, Parquet, Arrow or lines of text (.txt): a file, a folder, a "
-        "glob in quotes, or - for CSV on standard input. For an image model: a folder, a "
-        "zip archive or a file.",
+        "glob in quotes, a URL such as s3://bucket/new/, or - for CSV on standard input. For "
+        "an image model: a folder, a zip archive or a file.",
     ),
 ]
 Delimiter = Annotated[

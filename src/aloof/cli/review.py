@@ -12,12 +12,12 @@ from aloof.cli.options import Data, Device, Model, Reviewer, Store, reviewer
 from aloof.feedback.guide import POOL_SIZE
 from aloof.feedback.store import AnswerStore
 from aloof.review.access import Access, read_users
-from aloof.review.server import make_app, serve
+from aloof.review.server import make_app
 from aloof.review.session import Review
+from aloof.web.hosts import ANYWHERE, is_this_machine
+from aloof.web.running import run
 
 __all__ = ["review"]
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def review(
@@ -85,14 +85,14 @@ def review(
     with AnswerStore.of(model, store) as kept:
         typer.echo("Scoring...", err=True)
         session = Review(model, data, kept, goal=goal, size=pool, train=train, device=device)
-        hosts = [*(name or ()), *([] if host in (*_LOOPBACK, "0.0.0.0", "::") else [host])]
+        hosts = [*(name or ()), *([] if host in ANYWHERE or is_this_machine(host) else [host])]
         app = make_app(session, access, hosts=hosts, by=reviewer(by))
 
         def ready(found: int) -> None:
-            shown = (name or [host if host not in ("0.0.0.0", "::") else "localhost"])[0]
+            shown = (name or [host if host not in ANYWHERE else "localhost"])[0]
             token = "YOUR-TOKEN" if access.token is None else access.token
             address = f"http://{shown}:{found}/"
             typer.echo(f"Open {address}?token={token}")
             typer.echo("Stop with Ctrl-C. What was answered is kept.", err=True)
 
-        serve(app, host=host, port=port, ready=ready)
+        run(app, host=host, port=port, ready=ready)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -21,14 +28,24 @@ from aloof.cli.options import (
     Store,
     also,
     called,
+    given,
+    passed,
 )
+from aloof.cli.progress import progress_bar
+from aloof.exceptions import DriftWarning, TableWarning
+from aloof.models import Model as AnyModel
 from aloof.models.loading import open_model
 from aloof.models.table import TableModel, check_output
+from aloof.models.table.drift import drift_lines
+from aloof.models.table.folders import is_folder
 from aloof.models.table.streaming import is_unfinished
 from aloof.models.table.words import short
 from aloof.phrases import count
 
 __all__ = ["score"]
+
+_RULES = ("ignore_rules", "store")
+_TOLD = 5  # files of a folder whose remarks are shown
 
 
 @also(READING)
@@ -41,7 +58,8 @@ def score(
         typer.Option(
             metavar="SCORES",
             help="The file to write: .csv or .tsv (also with .gz), .xlsx, .parquet or .arrow; "
-            "- for CSV on standard output.",
+            "- for CSV on standard output. A folder (ending in /): a file for each file of "
+            "DATA. With --follow: a file of JSON lines (.jsonl), or -.",
         ),
     ],
     reasons: Annotated[
@@ -94,6 +112,45 @@ def score(
             "--force", help="Replace an existing file, and discard an interrupted run."
         ),
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Score rows as they are written to DATA, until Ctrl-C or SIGTERM: CSV with a "
+            "header, or JSON lines (--format jsonl; found out by default). The file may be "
+            "renamed and begun anew, or not exist yet. - follows standard input to its end.",
+        ),
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --follow: remember in this file how far it got. Started again, even "
+            "after a kill or a power cut, no row is scored twice and none is left out.",
+        ),
+    ] = None,
+    drift_every: Annotated[
+        int,
+        typer.Option(
+            min=100,
+            metavar="ROWS",
+            help="With --follow: compare so many rows at a time with the training rows.",
+        ),
+    ] = 2000,
+    ray: Annotated[
+        bool,
+        typer.Option(
+            "--ray",
+            help="Score the files of a folder into a folder on a Ray cluster: that of "
+            "RAY_ADDRESS, or this machine. The files must be reachable from all machines.",
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --ray: how many, each with one processor. Default: all there are."
+        ),
+    ] = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -119,13 +176,39 @@ def score(
     The file need not be laid out like the training file: delimiter, encoding and header line
     are detected again. Numbers and dates are read as in training.
 
+    A folder into a folder, a file for each file: **aloof score model new/ --out scores/**.
+    Run it again with **--resume** after a kill, or when files were added: what is done is
+    kept. On many machines: **--ray**. Data and scores may be elsewhere: **s3://bucket/new/**.
+
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
+
+    Events as they come: **aloof score model events.csv --follow --state events.state --out
+    scores.jsonl**. A line of JSON for each row; warnings on standard error when rows begin to
+    look unlike the training rows, and when that is over.
     """
     started = time.monotonic()
+    if follow:
+        followed = open_model(model, device=device)
+        rules = {} if ignore_rules else known_harmless(followed, model, store)
+        _follow(context, followed, data, as_json, keep=keep or (), **rules)
+        return
     if as_json and out == "-":
         fail("Scores and JSON cannot both go to standard output. Name a file with --out.")
-    check_output(out, force=force)
+    to_folder = ray or (is_folder(out) and not Path(data).is_file())
+    if not to_folder:
+        check_output(out, force=force)
     fitted = open_model(model, device=device)
+    if to_folder and hasattr(fitted, "score_folder"):
+        rules = {} if ignore_rules else known_harmless(fitted, model, store)
+        _score_folder(context, fitted, data, started, keep=keep or (), **rules)
+        return
+    check_output(out, force=force)
+    if ray:
+        fail(f"--ray cannot be used with {fitted.kind}.")
+    if hasattr(fitted, "score_folder") and workers is not None:
+        fail("--workers needs --ray.")
+    if hasattr(fitted, "follow") and {"state", "drift_every"} & {*given(context)}:
+        fail("--state and --drift-every need --follow.")
     try:
         rules = {} if ignore_rules else known_harmless(fitted, model, store)
         done = called(
@@ -133,7 +216,7 @@ def score(
             fitted,
             fitted.score_file,
             data,
-            own=("ignore_rules", "store") if isinstance(fitted, TableModel) else (),
+            own=_RULES if isinstance(fitted, TableModel) else (),
             keep=keep or (),
             **rules,
         )
@@ -168,12 +251,7 @@ def score(
             f"Scored {count(done.n_rows, things.removesuffix('s'))} in {seconds:.1f} s: "
             f"{done.n_anomalies:,} flagged ({rule}){skipped}. The scores are in {out}."
         )
-        if done.n_suppressed:
-            typer.echo(
-                f"{count(done.n_suppressed, things.removesuffix('s'))} known to be harmless by "
-                "reviewers' rules would be flagged, too; see the column suppressed_by, or "
-                "--ignore-rules."
-            )
+        _tell_suppressed(done.n_suppressed, things.removesuffix("s"))
         if done.drift:
             n = count(len(done.drift), "difference")
             named = dict.fromkeys(each.column for each in done.drift if each.column)
@@ -181,3 +259,120 @@ def score(
             typer.echo(f"The {things} do not look like the training {things}: {n}{columns}.")
     if done.remark and not as_json:
         typer.echo(f"Nothing is flagged. {done.remark}", err=out == "-")
+
+
+def _tell_suppressed(n: int, one: str) -> None:
+    if n:
+        typer.echo(
+            f"{count(n, one)} known to be harmless by reviewers' rules would be flagged, too; "
+            "see the column suppressed_by, or --ignore-rules."
+        )
+
+
+def _score_folder(
+    context: typer.Context, fitted: Any, data: str, started: float, **more: Any
+) -> None:
+    """Score the files of a folder into another, and say what there is to say about all."""
+    given_out, as_json = context.params["out"], context.params["as_json"]
+    pool = None
+    if context.params["ray"]:
+        from aloof.ray import folder_pool
+
+        pool = folder_pool(context.params["workers"])
+    elif context.params["workers"] is not None:
+        fail("--workers needs --ray.")
+    with progress_bar("Scoring files") as progress:
+        more |= {"pool": pool, "progress": progress}
+        reading, options = passed(
+            context,
+            "a folder to write to",
+            fitted.read,
+            fitted.score_folder,
+            own={"ray", "workers", *_RULES},
+            **more,
+        )
+        done = fitted.score_folder(fitted.read(data, **reading), **options)
+    seconds = time.monotonic() - started
+    for name, remarks in islice(done.remarks.items(), _TOLD):
+        for words in remarks:
+            warnings.warn(TableWarning(f"{name}: {words}"), stacklevel=1)
+    for name, drift in islice(done.drift.items(), _TOLD):
+        for words, _ in drift_lines(drift):
+            warnings.warn(DriftWarning(f"{name}: {words}"), stacklevel=1)
+    if as_json:
+        found = {
+            "out": given_out,
+            "n_files": done.n_files,
+            "n_rows": done.n_rows,
+            "n_anomalies": done.n_anomalies,
+            "n_suppressed": done.n_suppressed,
+            "n_resumed": done.n_resumed,
+            "threshold": fitted.threshold.as_dict(),
+            "drift": {name: [asdict(d) for d in each] for name, each in done.drift.items()},
+            "remark": done.remark,
+            "seconds": round(seconds, 3),
+        }
+        typer.echo(json.dumps(found))
+        return
+    before = f", {done.n_resumed:,} of them by an earlier run" if done.n_resumed else ""
+    typer.echo(
+        f"Scored {count(done.n_rows, 'row')} of {count(done.n_files, 'file')} in "
+        f"{seconds:.1f} s{before}: {done.n_anomalies:,} flagged ({fitted.threshold}). The "
+        f"scores are in {given_out}."
+    )
+    _tell_suppressed(done.n_suppressed, "row")
+    if done.drift:
+        shown = short(", ".join(done.drift), 100)
+        n = count(len(done.drift), "file")
+        typer.echo(f"Rows of {n} do not look like the training rows: {shown}.")
+    if done.remark:
+        typer.echo(f"Nothing is flagged. {done.remark}")
+
+
+def _follow(
+    context: typer.Context, fitted: AnyModel, data: str, as_json: bool, **more: Any
+) -> None:
+    """Score rows as they come; with JSON, what there is to say is JSON on standard error."""
+    method = getattr(fitted, "follow", None)
+    if method is None:
+        fail(f"--follow cannot be used with {fitted.kind}.")
+    stop = threading.Event()
+
+    def say(words: str) -> None:
+        typer.echo(json.dumps({"warning": words}) if as_json else f"warning: {words}", err=True)
+
+    more |= {"say": say, "stop": stop}
+    (options,) = passed(context, "--follow", method, own={"follow", *_RULES}, **more)
+    with _stopped_by_signals(stop):
+        done = method(data, **options)
+    found = {
+        f"n_{fitted.things}": done.n_rows,
+        "n_anomalies": done.n_anomalies,
+        "n_suppressed": done.n_suppressed,
+        "n_failed": done.n_failed,
+        "drift": [asdict(each) for each in done.drift],
+    }
+    failed = f"; {count(done.n_failed, 'line')} could not be read" if done.n_failed else ""
+    words = (
+        f"Scored {count(done.n_rows, fitted.things.removesuffix('s'))}: "
+        f"{done.n_anomalies:,} flagged ({fitted.threshold}){failed}."
+    )
+    typer.echo(json.dumps(found) if as_json else words, err=True)
+
+
+@contextmanager
+def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """Set `stop` at the first Ctrl-C or SIGTERM; the second does what it always does."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        stop.set()
+
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.preprocessing import StandardScaler
 
-__all__ = ["RankStandardizer", "Scaling", "Standardizer"]
+__all__ = ["REACH", "RankStandardizer", "Scaling", "Standardizer"]
 
 # A value this many standard deviations away is as far as it gets: its square is still
 # finite in float32, and nothing is learned from where beyond it a row lies.
@@ -62,7 +62,7 @@ class Standardizer:
 
 # Quantiles of a column that its ranks are read from, and how far into the tails of the normal
 # distribution they reach: a value beyond all of training is no more than an extreme one.
-_KNOTS, _REACH = 201, 3.5
+_KNOTS, REACH = 201, 3.5
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ Scaling = Standardizer | RankStandardizer
 
 def _quantiles(n: int) -> NDArray[np.float64]:
     """Return normal quantiles at `n` equal steps."""
-    found: NDArray[np.float64] = np.clip(ndtri(np.linspace(0, 1, n)), -_REACH, _REACH)
+    found: NDArray[np.float64] = np.clip(ndtri(np.linspace(0, 1, n)), -REACH, REACH)
     return found
 
 
@@ -126,5 +126,5 @@ def _normal_quantiles(
         up = np.interp(rows[:, j], knots[:, j], steps)
         down = np.interp(-rows[:, j], -knots[::-1, j], -steps[::-1])
         ranks[:, j] = 0.5 * (up - down)
-    found: NDArray[np.float64] = np.clip(ndtri(ranks), -_REACH, _REACH)
+    found: NDArray[np.float64] = np.clip(ndtri(ranks), -REACH, REACH)
     return found

@@ -104,7 +104,7 @@ class Guide:
         forest = Forest.fit(
             X,
             np.arange(len(X)) < n_found,
-            always=(np.arange(len(X)) >= n_found) & (np.arange(len(X)) < len(answered)),
+            confirmed=(np.arange(len(X)) >= n_found) & (np.arange(len(X)) < len(answered)),
             n_trees=_N_TREES,
             seed=self._seed,
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.exceptions import AnswerError, TableError
+from aloof.exceptions import AnswerError
 from aloof.feedback.answer import UNSURE, Key, Standing
 from aloof.feedback.comparison import (
     ENOUGH_ANSWERS,
@@ -153,7 +153,7 @@ def refit(
     """
     started = time.monotonic()
     if model.training.get("fast"):
-        raise model.error(
+        raise AnswerError(
             "This model was distilled to one network (--fast), which cannot learn from "
             "answers. Fit it again without --fast, and refit that."
         )

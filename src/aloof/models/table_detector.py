@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aloof.estimators import Decisions, Detector, DualPriorVAE, check_order, seed_of
+from aloof.estimators import Committee, Decisions, Detector, check_order, seed_of
 from aloof.exceptions import LabelError, TableError
 from aloof.labels import ANOMALY, Labels, with_gaps
 from aloof.models.making import made_by
@@ -56,7 +56,7 @@ class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[mis
     ----------
     detector
         One of aloof's detectors, whose parameters can be searched as ``detector__beta_kl``.
-        None: `aloof.DualPriorVAE`. Its parameter `labels` names the convention of the labels.
+        None: `aloof.Committee`. Its parameter `labels` names the convention of the labels.
     kinds, drop, text, embedder
         How to read the columns, as in `aloof.models.table.fit`.
     calibration
@@ -121,11 +121,11 @@ class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[mis
         """
         from aloof.models.table import fit, to_table
 
-        detector = DualPriorVAE() if self.detector is None else self.detector
+        detector = Committee() if self.detector is None else self.detector
         if not isinstance(detector, Detector):
             raise TableError(
                 "The detector of a TableDetector must be one of aloof's, such as "
-                f"DualPriorVAE(); got {detector!r}."
+                f"Committee(); got {detector!r}."
             )
         check_order(X, y)
         table = to_table(self._rows(X, reset=True))
@@ -136,7 +136,7 @@ class TableDetector(Decisions, OutlierMixin, BaseEstimator):  # type: ignore[mis
                 raise LabelError(
                     f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies, and "
                     "it takes mostly normal rows to learn what is normal. If 1 means normal, "
-                    "say so: detector=DualPriorVAE(labels={1: 0, 0: 1})."
+                    "say so: detector=Committee(labels={1: 0, 0: 1})."
                 )
             name = getattr(y, "name", None)
             if name in set(names) - set(self.drop):

@@ -27,6 +27,11 @@ the networks here keep that promise.
 from aloof.networks.affine import Affine, affine_layers
 from aloof.networks.conditional import ConditionalMLPDecoder, ConditionalMLPEncoder
 from aloof.networks.conv import ConvDecoder, ConvEncoder, FoldedDecoder, default_filters
+from aloof.networks.convolutional import (
+    Convolution,
+    Convolutional,
+    convolutional_layers,
+)
 from aloof.networks.linear import Linear
 from aloof.networks.mlp import MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
@@ -55,6 +60,8 @@ __all__ = [
     "ConditionalMLPEncoder",
     "ConvDecoder",
     "ConvEncoder",
+    "Convolution",
+    "Convolutional",
     "FoldedDecoder",
     "Linear",
     "MLPDecoder",
@@ -65,5 +72,6 @@ __all__ = [
     "SentenceEncoder",
     "affine_layers",
     "check_architecture",
+    "convolutional_layers",
     "default_filters",
 ]

@@ -11,7 +11,7 @@ from aloof.networks.dense import Dense
 from aloof.networks.linear import Linear
 from aloof.networks.mlp import MLPDecoder, MLPEncoder
 
-__all__ = ["Affine", "affine_layers"]
+__all__ = ["Affine", "affine_layers", "dense_layer", "linear_layer"]
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def affine_layers(network: nn.Module, tensors: Mapping[str, Tensor]) -> list[Aff
     layers: list[Affine] = []
     for name, layer in (*named, ("head", network.head)):
         if isinstance(layer, Dense):
-            layers.append(_dense(layer, name, tensors))
+            layers.append(dense_layer(layer, name, tensors))
         elif isinstance(layer, Linear):
-            layers.append(_linear(name, tensors))
+            layers.append(linear_layer(name, tensors))
         elif isinstance(layer, nn.LeakyReLU):
             layers[-1] = Affine(layers[-1].weight, layers[-1].bias, layer.negative_slope)
         elif not isinstance(layer, nn.Dropout):
@@ -64,13 +64,15 @@ def affine_layers(network: nn.Module, tensors: Mapping[str, Tensor]) -> list[Aff
     return layers
 
 
-def _linear(name: str, tensors: Mapping[str, Tensor]) -> Affine:
+def linear_layer(name: str, tensors: Mapping[str, Tensor]) -> Affine:
+    """Return a linear layer by its name among the tensors."""
     weight, bias = (tensors[f"{name}.{part}"].detach().double() for part in ("weight", "bias"))
     return Affine(weight.mT, bias)
 
 
-def _dense(layer: Dense, name: str, tensors: Mapping[str, Tensor]) -> Affine:
-    plain = _linear(f"{name}.linear", tensors)
+def dense_layer(layer: Dense, name: str, tensors: Mapping[str, Tensor]) -> Affine:
+    """Return a dense layer, batch normalisation folded in, by its name among the tensors."""
+    plain = linear_layer(f"{name}.linear", tensors)
     if layer.norm is None:
         return Affine(plain.weight, plain.bias, layer.slope)
     gain, shift, mean, variance = (

@@ -8,13 +8,11 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from aloof.exceptions import AnswerError
+from aloof.web.tokens import digest_of, owner_of, read_tokens
 
 __all__ = ["Access", "read_users"]
-
-_FEWEST_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -46,15 +44,10 @@ class Access:
         return "" if given is None else self._owner(given) or ""
 
     def _owner(self, given: str) -> str | None:
-        """Compare with all tokens, each in constant time."""
-        digest, found = _digest(given), None
         known = dict(self.users)
         if self.token is not None:
-            known[_digest(self.token)] = ""
-        for other, name in known.items():
-            if hmac.compare_digest(digest, other):
-                found = name
-        return found
+            known[digest_of(self.token)] = ""
+        return owner_of(given, known)
 
     def proof(self, given: str) -> str:
         """Return what a page must send along to show that it was loaded from here."""
@@ -67,10 +60,6 @@ class Access:
         )
 
 
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def read_users(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a file of users: in each line a name, white space, and a token of their own.
 
@@ -78,24 +67,4 @@ def read_users(path: str | os.PathLike[str]) -> dict[str, str]:
     -------
     Names by the digest of their token; the tokens themselves are not kept.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise AnswerError(f"{os.fspath(path)} cannot be read: {error}.") from error
-    users: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, _, token = line.strip().rpartition(" ")
-        name, token = name.strip(), token.strip()
-        if not name or len(token) < _FEWEST_CHARACTERS:
-            raise AnswerError(
-                f"{os.fspath(path)}, line {number}: write a name, a space, and a token of at "
-                f"least {_FEWEST_CHARACTERS} characters."
-            )
-        if _digest(token) in users or name in users.values():
-            raise AnswerError(f"{os.fspath(path)}, line {number}: it is there twice.")
-        users[_digest(token)] = name
-    if not users:
-        raise AnswerError(f"{os.fspath(path)} names no users.")
-    return users
+    return read_tokens(path, AnswerError)

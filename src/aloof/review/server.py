@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -14,10 +13,10 @@ from aloof.feedback.asking import DEFAULT_WAY, Way
 from aloof.phrases import count
 from aloof.review.access import Access
 from aloof.review.session import Review
+from aloof.web.hosts import host_of, is_this_machine
 
 try:
     import jinja2
-    import uvicorn
     from fastapi import FastAPI, Query, Request, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
@@ -25,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("fastapi", "review", "The review page") from error
 
-__all__ = ["make_app", "serve"]
+__all__ = ["make_app"]
 
 _HERE = Path(__file__).parent
 _COOKIE, _PROOF = "aloof_review", "x-aloof-review"
@@ -230,8 +229,8 @@ async def _admitted(
     request: Request, proceed: _Next, access: Access, hosts: set[str]
 ) -> Response:
     """Let a request through, or say why not."""
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    if host.lower() not in hosts and not _is_this_machine(host):
+    host = host_of(request.headers.get("host", ""))
+    if host not in hosts and not is_this_machine(host):
         return JSONResponse({"error": "The page is not asked for under this name."}, 421)
     given = request.query_params.get("token")
     if given is not None and request.method == "GET" and request.url.path == "/":
@@ -279,38 +278,3 @@ def _named(request: Request, access: Access, body: _Body) -> str:
     if not name:
         raise AnswerError("Say who you are first.")
     return name
-
-
-def _is_this_machine(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def serve(app: FastAPI, *, host: str, port: int, ready: Callable[[int], None]) -> None:
-    """Run until it is interrupted.
-
-    Parameters
-    ----------
-    app
-        What `make_app` made.
-    host, port
-        Where to listen; port 0: any that is free.
-    ready
-        Called with the port when the page can be opened.
-    """
-    # No access log: the first address has the token in it.
-    config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", access_log=False, server_header=False
-    )
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                ready(self.servers[0].sockets[0].getsockname()[1])
-
-    Server(config).run()

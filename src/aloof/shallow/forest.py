@@ -2,10 +2,9 @@
 
 Every tree learns from all labelled anomalies it may see and from a few of the other rows, drawn
 anew for each: anomalies that hide among those are then in few trees, and outvoted [1]_. Rows
-that somebody confirmed to be normal, though they look like anomalies, are in as many trees as
-there is room for. Splits are at random, as in extremely randomised trees. A forest is its
-arrays: nothing of it is code. Rows go through it in scikit-learn's own compiled trees, which
-are made from these arrays.
+that somebody confirmed to be normal, though they look like anomalies, are in every tree. Splits
+are at random, as in extremely randomised trees. A forest is its arrays: nothing of it is code.
+Rows go through it in scikit-learn's own compiled trees, which are made from these arrays.
 
 References
 ----------
@@ -64,7 +63,6 @@ class Forest:
         X: NDArray[np.floating],
         anomalous: NDArray[np.bool_],
         *,
-        always: NDArray[np.bool_] | None = None,
         n_trees: int,
         seed: int,
         confirmed: NDArray[np.bool_] | None = None,
@@ -77,36 +75,33 @@ class Forest:
             Rows ``(n, n_features)``.
         anomalous
             Which of them are labelled as anomalies; at least one is and one is not.
-        always
-            Which of the others every tree learns from, beside those that are drawn.
         n_trees
             How many.
         seed
             Of everything random.
         confirmed
-            Which rows are surely normal: up to half of those that a tree sees beside the
-            anomalies are drawn from them.
+            Which rows are surely normal. Every tree learns from them, beside those that are
+            drawn: from all, or from as many as it draws of the others.
         """
         rng = np.random.default_rng(seed)
         rows = np.asarray(X, np.float32)  # as trees compare them
-        kept = np.zeros(len(X), bool) if always is None else always & ~anomalous
-        anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous & ~kept)
-        sure = others[:0] if confirmed is None else others[confirmed[others]]
-        rest = np.setdiff1d(others, sure)
-        n_others = min(len(others), max(_FEWEST, _OTHERS * len(anomalies)))
-        n_sure = min(len(sure), max(n_others // 2, n_others - len(rest)))
-        labels = np.repeat([1, 0], [len(anomalies), n_others + int(kept.sum())])
+        sure = np.zeros(len(X), bool) if confirmed is None else confirmed & ~anomalous
+        anomalies, others = np.flatnonzero(anomalous), np.flatnonzero(~anomalous & ~sure)
+        most = max(_FEWEST, _OTHERS * len(anomalies))
+        n_others, n_sure = min(len(others), most), min(int(sure.sum()), most)
+        labels = np.repeat([1, 0], [len(anomalies), n_others + n_sure])
         parts = []
         for _ in range(n_trees):
-            drawn = rng.choice(rest, n_others - n_sure, replace=False)
-            known = rng.choice(sure, n_sure, replace=False)
+            drawn = rng.choice(others, n_others, replace=False)
+            known = np.flatnonzero(sure)
+            if len(known) > n_sure:
+                known = rng.choice(known, n_sure, replace=False)
             tree = ExtraTreeClassifier(
                 max_features="sqrt",
                 class_weight="balanced",
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            chosen = np.concatenate([anomalies, drawn, known, np.flatnonzero(kept)])
-            tree.fit(rows[chosen], labels)
+            tree.fit(rows[np.concatenate([anomalies, drawn, known])], labels)
             parts.append(tree.tree_)
         return cls._joined(parts)
 

@@ -18,7 +18,8 @@ import numpy as np
 from torch import Tensor
 
 from aloof.exceptions import CheckpointError, StaleCheckpointError
-from aloof.io import save_tensors, write_file
+from aloof.io import write_file
+from aloof.io.tensors import save_tensors
 from aloof.training.learner import Learner
 from aloof.training.schedule import Schedule
 from aloof.training.stacks import describe, state_of

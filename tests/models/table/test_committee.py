@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import aloof
+from aloof import Committee, DualPriorVAE, TableDetector
 from aloof.exceptions import TableError
 from aloof.feedback.refitting import refit
 from aloof.models.table import TableModel, fit
@@ -111,3 +112,16 @@ def test_odd_tables_are_learned_and_scored(name: str) -> None:
     assert scores.min() >= 0
     found = model.explain(table)
     np.testing.assert_allclose(found.contributions.sum(1), scores, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_it_is_the_default_for_tables() -> None:
+    table = payments(120, 6, 0)
+    quick = {**QUICK, "max_epochs": 2}
+    assert isinstance(fit(table, label="fraud", id="id", **quick).detector, Committee)
+    assert type(fit(table, label="fraud", method="dp", members=1, max_epochs=2).detector) is (
+        DualPriorVAE
+    )
+    y = table["fraud"].to_numpy()
+    found = TableDetector().fit(table.drop_columns(["id", "fraud"]).slice(0, 30), y[:30])
+    assert isinstance(found.model_.detector, Committee)

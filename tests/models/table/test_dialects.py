@@ -28,11 +28,11 @@ from aloof.exceptions import TableError
 from aloof.models.table import TableEncoder, open_source
 from aloof.models.table.dialects import NumberDialect, TimeDialect, Wishes
 from aloof.models.table.dialects.cells import clean
-from aloof.models.table.dialects.months import month_of
 from aloof.models.table.dialects.numbers import read_numerals
 from aloof.models.table.dialects.times import read_moments
-from aloof.models.table.dialects.units import find_unit, name_unit
 from aloof.persistence import _manifest_digest
+from aloof.written.months import month_of
+from aloof.written.units import find_unit, name_unit
 
 N_TABLES = int(os.environ.get("ALOOF_TABLES", "60"))
 MANY = settings(

@@ -11,7 +11,7 @@ import pytest
 
 from aloof.exceptions import TableError
 from aloof.models.table import open_source
-from aloof.models.table.decoding import Utf8
+from aloof.written.decoding import Utf8
 
 # Arrow reads blocks of 4 MiB: there is always one more to come.
 ROWS = "".join(f"r{i},{i},x\n" for i in range(500_000))
@@ -19,7 +19,7 @@ CODE = """
 import sys, time
 from aloof.exceptions import TableError
 from aloof.models.table import open_source
-from aloof.models.table.decoding import Utf8
+from aloof.written.decoding import Utf8
 
 more = Utf8._more
 def slowly(self, size):

@@ -27,7 +27,7 @@ from aloof.exceptions import (
 from aloof.models.table import TableEncoder, TableModel, fit, open_source, to_table, write_table
 
 # Small and short: what is tested are facts that hold for any model.
-SHORT = {"members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
+SHORT = {"method": "dp", "members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
 
 
 def orders(n: int, seed: int) -> pa.Table:
@@ -99,7 +99,7 @@ def test_what_it_was_made_from(fitted: TableModel) -> None:
         "warnings": [],
         "made": {
             "data": None,
-            "options": {"label": "bad", "id": "order", "members": 2},
+            "options": {"label": "bad", "method": "dp", "id": "order", "members": 2},
             "parameters": {"hidden": [32], "latent_dim": 6, "max_epochs": 12},
         },
     }
@@ -254,7 +254,7 @@ def planted() -> dict[str, TableModel]:
     table = labelled(1200, 12, seed=0)
     settings = {**SHORT, "max_epochs": 40}
     return {
-        method: fit(table, label="bad", id="order", method=method, **settings)  # type: ignore[arg-type]
+        method: fit(table, label="bad", id="order", **{**settings, "method": method})  # type: ignore[arg-type]
         for method in ("dp", "vae")
     }
 
@@ -524,6 +524,6 @@ def test_another_label_is_told() -> None:
     bad = np.arange(200) % 20 == 0
     table = {"x": rng.normal(size=200), "y": bad.astype(int), "is_bad": np.where(bad, "j", "n")}
     with pytest.warns(TableWarning) as caught:
-        fit(table, label="y", members=1, max_epochs=1, contamination=0.05)
+        fit(table, label="y", method="dp", members=1, max_epochs=1, contamination=0.05)
     (told,) = [str(one.message) for one in caught if "another label" in str(one.message)]
     assert "'is_bad' is 'j' in all rows labelled as anomalies and 'n' in all others" in told

@@ -54,6 +54,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.append_column("fraud", pa.array(labels)),
         label="fraud",
         id="key",
+        method="dp",
         members=2,
         max_epochs=3,
         hidden=(8,),

@@ -18,6 +18,7 @@ from aloof.text import HASHING, load_embedder
 pytest.importorskip("sentencex")
 
 SHORT: dict[str, Any] = {"members": 2, "max_epochs": 12, "hidden": (32,), "latent_dim": 6}
+SHORT |= {"method": "dp"}
 NORMAL = (
     "the parcel arrived on time",
     "quick delivery and a friendly reply",
@@ -100,8 +101,7 @@ def test_trees_do_not_hide_a_sentence_among_many() -> None:
         label="odd",
         text="text",
         embedder=HASHING,
-        method="committee",
-        **SHORT,
+        **{**SHORT, "method": "committee"},
     )
     (found,) = committee.passages({"text": [LONG], "price": [20.0]}, "text", top=1)
     assert [passage.text for passage in found] == ["Thieves stole money from my account!"]
@@ -199,6 +199,7 @@ def test_documents_alone_are_learned_on_their_own_schedule() -> None:
         "embedder": HASHING,
         "members": 1,
         "calibration": 0,
+        "method": "dp",
     }
     sizes = {"hidden": (8,), "latent_dim": 2, "batch_size": 32}
     detector = aloof.fit(alone, **options, **sizes).detector
@@ -211,7 +212,7 @@ def test_documents_alone_are_learned_on_their_own_schedule() -> None:
     assert (own.max_epochs, own.warmup_epochs) == (None, 1)
     beside = aloof.fit(table, **options, **sizes).detector
     assert (beside.max_epochs, beside.warmup_epochs) == (None, None)
-    plain = aloof.fit(alone, **options, **sizes, method="vae").detector
+    plain = aloof.fit(alone, **{**options, **sizes, "method": "vae"}).detector
     assert plain.max_epochs is None
     unclipped = aloof.fit(alone, **options, **sizes, max_epochs=2, max_grad_norm=None).detector
     assert unclipped.max_grad_norm is None

@@ -28,6 +28,7 @@ __all__ = [
     "Jobs",
     "Json",
     "Out",
+    "Ray",
     "TablesOnly",
     "carry_out",
     "names",
@@ -46,6 +47,13 @@ Experiment = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="Where networks train.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes, one thread each.")]
+Ray = Annotated[
+    bool,
+    typer.Option(
+        "--ray",
+        help="Run the processes on a Ray cluster: that of RAY_ADDRESS, or this machine.",
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -110,6 +118,7 @@ def carry_out(
     *,
     device: str = "auto",
     jobs: int = 1,
+    ray: bool = False,
     tables_only: bool = False,
     as_json: bool = False,
     draw: Callable[[Where], None] | None = None,
@@ -122,7 +131,7 @@ def carry_out(
         What to run.
     folder
         For results.
-    device, jobs, tables_only, as_json
+    device, jobs, ray, tables_only, as_json
         As the user gave them.
     draw
         Draws a picture that needs more than records; not with `tables_only`.
@@ -133,7 +142,13 @@ def carry_out(
             stored(study, folder)
             if tables_only
             else run_study(
-                study, folder, jobs=jobs, device=device, command=command, on_event=report
+                study,
+                folder,
+                jobs=jobs,
+                device=device,
+                command=command,
+                on_event=report,
+                cluster=ray,
             )
         )
     if not records:

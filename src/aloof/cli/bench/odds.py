@@ -14,6 +14,7 @@ from aloof.cli.bench.command import (
     Jobs,
     Json,
     Out,
+    Ray,
     TablesOnly,
     carry_out,
     names,
@@ -65,6 +66,7 @@ def odds(
     ] = None,
     experiment: Experiment = None,
     jobs: Jobs = 2,
+    ray: Ray = False,
     device: Device = "auto",
     out: Out = None,
     tables_only: TablesOnly = False,
@@ -105,6 +107,7 @@ def odds(
         out or Path("results") / (spec.name or "odds"),
         device=device,
         jobs=jobs,
+        ray=ray,
         tables_only=tables_only,
         as_json=as_json,
     )

@@ -14,6 +14,7 @@ from aloof.cli.bench.command import (
     Jobs,
     Json,
     Out,
+    Ray,
     TablesOnly,
     carry_out,
     names,
@@ -50,6 +51,7 @@ def review(
     experiment: Experiment = None,
     device: Device = "auto",
     jobs: Jobs = 1,
+    ray: Ray = False,
     out: Out = None,
     tables_only: TablesOnly = False,
     as_json: Json = False,
@@ -81,6 +83,7 @@ def review(
             out or Path("results") / (spec.name or "review"),
             device=device,
             jobs=jobs,
+            ray=ray,
             tables_only=tables_only,
             as_json=as_json,
         )

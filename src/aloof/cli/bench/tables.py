@@ -14,6 +14,7 @@ from aloof.cli.bench.command import (
     Jobs,
     Json,
     Out,
+    Ray,
     TablesOnly,
     carry_out,
     names,
@@ -97,6 +98,7 @@ def tables(
     ] = None,
     experiment: Experiment = None,
     jobs: Jobs = 2,
+    ray: Ray = False,
     device: Device = "auto",
     out: Out = None,
     tables_only: TablesOnly = False,
@@ -149,6 +151,7 @@ def tables(
         out or Path("results") / (name or "tables"),
         device=device,
         jobs=jobs,
+        ray=ray,
         tables_only=tables_only,
         as_json=as_json,
     )

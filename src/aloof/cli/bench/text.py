@@ -14,6 +14,7 @@ from aloof.cli.bench.command import (
     Jobs,
     Json,
     Out,
+    Ray,
     TablesOnly,
     carry_out,
     names,
@@ -78,6 +79,7 @@ def text(
     experiment: Experiment = None,
     device: Device = "auto",
     jobs: Jobs = 1,
+    ray: Ray = False,
     out: Out = None,
     tables_only: TablesOnly = False,
     as_json: Json = False,
@@ -109,6 +111,7 @@ def text(
         out or Path("results") / (spec.name or "text"),
         device=device,
         jobs=jobs,
+        ray=ray,
         tables_only=tables_only,
         as_json=as_json,
     )

@@ -17,7 +17,7 @@ _Side = Annotated[int, Field(ge=1, le=4096)]
 class ImageTraining(Training):
     """What the model of images was made from."""
 
-    source: Text
+    source: Text | None  # None: arrays
     n_images: Count
     n_skipped: Count
     chosen: Text | None = None  # why patches or whole images were; older models have none

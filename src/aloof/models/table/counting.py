@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from aloof.io.remote import FilePath
 from aloof.models.table.delimited import Delimited
 from aloof.models.table.files import Source
 
@@ -34,7 +34,7 @@ def about_rows(source: Source) -> int | None:
     return max(1, round(source.n_bytes * lines / size)) if lines else None
 
 
-def _beginning(path: Path) -> tuple[int, int]:
+def _beginning(path: FilePath) -> tuple[int, int]:
     """Return how many lines the beginning of a file has, and how many bytes that took."""
     with path.open("rb") as file:
         codec = _CODECS.get(path.suffix.lower())

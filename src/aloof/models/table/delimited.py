@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from aloof.exceptions import TableError, TableWarning
+from aloof.io.remote import FilePath
 from aloof.models.table.compression import open_bytes
-from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import Place, find_table, is_rule, is_total
 from aloof.models.table.formats import Format, Record, first_line
 from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
+from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.finding import Place, find_table, is_rule, is_total
 
 __all__ = ["Delimited"]
 
@@ -54,6 +54,8 @@ class Delimited(Format):
         What separates the values where more than one sign could.
     fallback
         The encoding of what is not UTF-8.
+    content
+        What to read where no file is named, in place of standard input.
     """
 
     delimiter: str | None = None
@@ -61,9 +63,12 @@ class Delimited(Format):
     header: bool | None = None
     preferred: str | None = None
     fallback: str = FALLBACK
+    content: bytes | None = field(default=None, repr=False, compare=False)
     # Standard input can be read once: its beginning was, and the rows are still to come.
     _waiting: list[_Opened] = field(default_factory=list, repr=False, compare=False)
-    _known: dict[Path | None, _Opened] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[FilePath | None, _Opened] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for sign in (self.delimiter, self.preferred):
@@ -73,7 +78,11 @@ class Delimited(Format):
             if encoding is not None:
                 check_encoding(encoding)
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: it stays in its process."""
+        return {**self.__dict__, "_waiting": [], "_known": {}}
+
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
         opened = self._open(path)
         if path is None:
@@ -82,11 +91,11 @@ class Delimited(Format):
             opened.stream.close()
         return opened.place.names
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return None: lines would have to be counted."""
         return None
 
-    def understood(self, path: Path | None) -> str:
+    def understood(self, path: FilePath | None) -> str:
         """Say how the file is read, where it is not the usual way."""
         opened = self._known.get(path)
         if opened is None:
@@ -104,7 +113,7 @@ class Delimited(Format):
         return ", ".join(said)
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; a line with too few or too many values is an error.
 
@@ -133,7 +142,7 @@ class Delimited(Format):
                 raise self._failure(path, error, done) from error
             if stream.n_quotes % 2 and last is not None and _has_line_end(last[-1:]):
                 raise TableError(
-                    f"{_named(path)}: a quotation mark is never closed; the last row, "
+                    f"{self._named(path)}: a quotation mark is never closed; the last row, "
                     f"{self._where(path, done)}, runs over several lines."
                 )
         if odd.are_too_many:
@@ -142,11 +151,15 @@ class Delimited(Format):
             end = stream.last_line
             if not odd.lines and is_total(_cells(end, opened.place)):
                 last = last[:-1]
-                _warn(path, f"the last line is a total and left out: {short(end)!r}", "total")
+                _warn(
+                    self._named(path),
+                    f"the last line is a total and left out: {short(end)!r}",
+                    "total",
+                )
             yield last
         if repeated:
             words = f"{count(repeated, 'line')} with the column names again"
-            _warn(path, f"{words}, left out", "names")
+            _warn(self._named(path), f"{words}, left out", "names")
         notes = [line for _, _, line in odd.lines if not is_rule(line)]
         if notes:
             shown = ", ".join(repr(short(line)) for line in notes[:2])
@@ -154,9 +167,9 @@ class Delimited(Format):
                 f"ignored {count(len(notes), 'line')} at the end without "
                 f"{opened.place.width} values: {shown}"
             )
-            _warn(path, words, "end")
+            _warn(self._named(path), words, "end")
 
-    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and in which line each begins, as far as they can be read."""
         place = self._open(path).place
         at = [place.places[place.names.index(column)] for column in columns]
@@ -207,10 +220,10 @@ class Delimited(Format):
             ),
         )
 
-    def _open(self, path: Path | None) -> _Opened:
-        what = _named(path)
+    def _open(self, path: FilePath | None) -> _Opened:
+        what = self._named(path)
         try:
-            raw = sys.stdin.buffer if path is None else open_bytes(path)
+            raw = self._bytes() if path is None else open_bytes(path)
             stream = Utf8(raw, self.encoding, self.fallback)
         except (UnicodeError, pa.ArrowException, OSError, EOFError) as error:
             raise self._failure(path, error, 0) from error
@@ -248,7 +261,15 @@ class Delimited(Format):
         opened = self._known[path] = _Opened(stream, place, hash(stream.beginning))
         return opened
 
-    def _records(self, path: Path) -> Iterator[tuple[list[str], int]]:
+    def _bytes(self) -> Any:
+        return sys.stdin.buffer if self.content is None else io.BytesIO(self.content)
+
+    def _named(self, path: FilePath | None) -> str:
+        if path is not None:
+            return str(path)
+        return "Standard input" if self.content is None else "The text"
+
+    def _records(self, path: FilePath) -> Iterator[tuple[list[str], int]]:
         """Yield all rows and in which line each begins, up to one that cannot be read."""
         opened = self._open(path)
         stream, place = opened.stream, opened.place
@@ -262,7 +283,7 @@ class Delimited(Format):
                     yield row, place.first + begin
                 begin = reader.line_num
 
-    def _where(self, path: Path | None, row: int) -> str:
+    def _where(self, path: FilePath | None, row: int) -> str:
         """Say where a row is: in which line, or where that cannot be told, its number."""
         if path is not None and row:
             found = next(islice(self._records(path), row - 1, None), None)
@@ -270,13 +291,13 @@ class Delimited(Format):
                 return f"line {found[1]:,}"
         return f"row {row:,}"
 
-    def _odd_line(self, path: Path | None, opened: _Opened, odd: _OddLines) -> TableError:
+    def _odd_line(self, path: FilePath | None, opened: _Opened, odd: _OddLines) -> TableError:
         number, n, text = next(
             (line for line in odd.lines if line[1] > opened.place.width), odd.lines[0]
         )
         where = self._where(path, number)
         return TableError(
-            f"{_named(path)}: {where} has {count(n, 'value')}, but the header has "
+            f"{self._named(path)}: {where} has {count(n, 'value')}, but the header has "
             f"{opened.place.width:,}: {short(text, 60)!r}. Look for a missing or extra "
             "delimiter, or a quotation mark that is never closed."
         )
@@ -289,8 +310,8 @@ class Delimited(Format):
             "UTF-8."
         )
 
-    def _failure(self, path: Path | None, error: Exception, done: int) -> TableError:
-        what, said = _named(path), first_line(error)
+    def _failure(self, path: FilePath | None, error: Exception, done: int) -> TableError:
+        what, said = self._named(path), first_line(error)
         if "UTF8" in said or isinstance(error, UnicodeError):
             if self.encoding is not None:
                 return self._not_encoded(what)
@@ -359,8 +380,7 @@ def _cells(line: str, place: Place) -> list[str]:
     return values if len(values) == place.width else []
 
 
-def _warn(path: Path | None, words: str, about: str) -> None:
-    named = _named(path)
+def _warn(named: str, words: str, about: str) -> None:
     warnings.warn(TableWarning(f"{named}: {words}.", f"{about} of {named}"), stacklevel=3)
 
 
@@ -392,7 +412,3 @@ def _check_spaces(what: str, beginning: str, place: Place) -> None:
             f"{what} has only one column, named {short(lines[0].strip(), 60)!r}: its values "
             "seem to be separated by spaces. Save the file with commas between them."
         )
-
-
-def _named(path: Path | None) -> str:
-    return "Standard input" if path is None else str(path)

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from aloof.exceptions import MissingExtraError, TableError, TableWarning
-from aloof.models.table.finding import find_header, is_total
+from aloof.io.remote import FilePath
 from aloof.models.table.formats import Format, Record
 from aloof.models.table.words import short
 from aloof.suggestion import closest
+from aloof.written.finding import find_header, is_total
 
 __all__ = ["Excel", "ExcelWriter"]
 
@@ -59,16 +60,16 @@ class Excel(Format):
     header: bool | None = None
     line: ClassVar[str] = "sheet row"
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return what the header says; a column without a name is called by its place."""
         with self._rows(path) as (_, rows):
             return self._header(path, list(islice(rows, _BEGINNING))).names
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return None: a workbook does not say it reliably."""
         return None
 
-    def understood(self, path: Path | None) -> str:
+    def understood(self, path: FilePath | None) -> str:
         """Say which sheet is read, where there are more, and where its names are."""
         with self._rows(path) as (sheets, rows):
             title, others = sheets
@@ -79,7 +80,7 @@ class Excel(Format):
         return ", ".join(said)
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows."""
         with self._rows(path) as (_, cells):
@@ -92,7 +93,7 @@ class Excel(Format):
                 arrays = [_column([_at(row, place) for row in some]) for place in wanted]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
-    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and their numbers in the sheet."""
         with self._rows(path) as (_, cells):
             beginning = list(islice(cells, _BEGINNING))
@@ -102,7 +103,7 @@ class Excel(Format):
                 if any(cell is not None for cell in row):
                     yield number, [_text(_at(row, place)) for place in places]
 
-    def _header(self, path: Path | None, rows: list[tuple[int, list[Any]]]) -> _Header:
+    def _header(self, path: FilePath | None, rows: list[tuple[int, list[Any]]]) -> _Header:
         width = max((len(row) for _, row in rows), default=0)
         written = [[_text(cell) or "" for cell in row] for _, row in rows]
         written = [[*row, *[""] * (width - len(row))] for row in written]
@@ -133,12 +134,13 @@ class Excel(Format):
 
     @contextmanager
     def _rows(
-        self, path: Path | None
+        self, path: FilePath | None
     ) -> Iterator[tuple[tuple[str, int], Iterator[tuple[int, list[Any]]]]]:
         assert path is not None  # standard input is read as CSV
         openpyxl = _openpyxl("Reading")
         try:
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            file = path if isinstance(path, Path) else path.open("rb")
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise TableError(f"{path} cannot be read as an Excel workbook: {error}.") from error
         try:
@@ -149,7 +151,7 @@ class Excel(Format):
         finally:
             book.close()
 
-    def _sheet(self, path: Path, book: Any) -> Any:
+    def _sheet(self, path: FilePath, book: Any) -> Any:
         sheets = book.worksheets
         if not sheets:
             raise TableError(f"{path} has no sheet with cells.")
@@ -266,7 +268,7 @@ def _clean(row: Sequence[Any]) -> list[Any]:
 
 
 def _without_total(
-    path: Path | None, rows: Iterator[list[Any]], found: _Header
+    path: FilePath | None, rows: Iterator[list[Any]], found: _Header
 ) -> Iterator[list[Any]]:
     """Yield the rows that are not blank, but for a last one that is the sum of the others."""
     last: list[Any] | None = None

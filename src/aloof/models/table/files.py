@@ -11,7 +11,7 @@ import glob
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -20,17 +20,26 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from aloof.exceptions import TableError
+from aloof.io.remote import FilePath, RemotePath, path_of
 from aloof.models.table.compression import COMPRESSED
-from aloof.models.table.decoding import FALLBACK
 from aloof.models.table.delimited import Delimited
 from aloof.models.table.excel import Excel
-from aloof.models.table.formats import ENDINGS, Arrow, Format, FormatName, Parquet, ending_of
+from aloof.models.table.formats import (
+    ENDINGS,
+    Arrow,
+    Format,
+    FormatName,
+    Parquet,
+    ending_of,
+    first_line,
+)
 from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.locating import Spot
 from aloof.models.table.names import check_names
 from aloof.suggestion import closest
+from aloof.written.decoding import FALLBACK
 
-__all__ = ["Source", "column_names", "joined_table", "open_source"]
+__all__ = ["Source", "column_names", "in_memory", "joined_table", "open_source"]
 
 # Larger files are not read once more to say in which line something is.
 _MOST_TO_READ_AGAIN = 256 * 2**20
@@ -70,7 +79,7 @@ class Source:
     """
 
     name: str
-    paths: tuple[Path, ...]
+    paths: tuple[FilePath, ...]
     format: Format
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
@@ -234,6 +243,7 @@ def open_source(
     ----------
     source
         A file, a folder (all files of one format in it), a glob, or "-" for standard input.
+        Also elsewhere: a URL such as s3://bucket/folder.
     format
         "csv", "tsv", "excel", "parquet", "arrow" or "txt" (one document in a line); by default
         what the ending of the name says.
@@ -272,7 +282,25 @@ def open_source(
     return found
 
 
-def _format_name(path: Path) -> FormatName:
+def in_memory(
+    content: bytes,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> Source:
+    """Return CSV that is in memory as a table; the parameters are those of `open_source`."""
+    given = {"delimiter": delimiter, "encoding": encoding, "header": header}
+    options = {option: value for option, value in given.items() if value is not None}
+    format = _format("csv", options, before or {})
+    assert isinstance(format, Delimited)
+    found = Source("the text", (), replace(format, content=content), options)
+    _ = found.names
+    return found
+
+
+def _format_name(path: FilePath) -> FormatName:
     ending = ending_of(path)
     if ending is not None:
         return ENDINGS[ending]
@@ -349,8 +377,10 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batch
 
 
-def _paths(name: str, format: FormatName | None) -> tuple[Path, ...]:
-    path = Path(name).expanduser()
+def _paths(name: str, format: FormatName | None) -> tuple[FilePath, ...]:
+    path = path_of(name)
+    if isinstance(path, RemotePath):
+        return _remote_paths(name, path, format)
     if path.is_dir():
         return _of_one_kind(
             name, [p for p in sorted(path.rglob("*")) if _is_data(p, path)], format
@@ -368,13 +398,35 @@ def _paths(name: str, format: FormatName | None) -> tuple[Path, ...]:
     )
 
 
+def _remote_paths(
+    name: str, path: RemotePath, format: FormatName | None
+) -> tuple[FilePath, ...]:
+    try:
+        if glob.has_magic(name.partition("?")[0] if name.startswith("http") else name):
+            return _of_one_kind(name, path.glob(), format)
+        if path.is_file():
+            return (path,)
+        if path.is_dir():
+            below = len(str(path).rstrip("/")) + 1
+            files = [p for p in path.files() if not _is_hidden(str(p)[below:].split("/"))]
+            return _of_one_kind(name, files, format)
+    except OSError as error:
+        raise TableError(f"Cannot reach {name}: {first_line(error)}.") from error
+    raise TableError(f"There is no file {name}.")
+
+
 def _is_data(path: Path, root: Path) -> bool:
     """Say whether a file of a folder is data: Spark and others put notes beside it."""
-    hidden = any(part[0] in "._" for part in path.relative_to(root).parts)
-    return path.is_file() and not hidden
+    return path.is_file() and not _is_hidden(path.relative_to(root).parts)
 
 
-def _of_one_kind(name: str, paths: list[Path], format: FormatName | None) -> tuple[Path, ...]:
+def _is_hidden(parts: Sequence[str]) -> bool:
+    return any(part[:1] in (".", "_") for part in parts)
+
+
+def _of_one_kind(
+    name: str, paths: Sequence[FilePath], format: FormatName | None
+) -> tuple[FilePath, ...]:
     known = paths if format else [path for path in paths if ending_of(path)]
     if not known:
         raise TableError(f"{name} holds no tables. Known endings: {', '.join(ENDINGS)}.")

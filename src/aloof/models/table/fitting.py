@@ -43,7 +43,7 @@ _FEWEST_LABELS = 5
 _REFUSED = {"standardize": "the table is already scaled"}
 
 
-_METHOD = "dp"  # unless told
+_METHOD = "committee"  # unless told
 
 
 def fit(
@@ -87,7 +87,7 @@ def fit(
         empty for those nobody looked at. None: there is none.
     method
         "committee" (`Committee`), "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp"
-        (`MaxMinDualPriorVAE`) or "vae". None: "dp".
+        (`MaxMinDualPriorVAE`) or "vae". None: "committee".
     id
         The column that names the rows. It is not learned from, and kept in results.
     drop

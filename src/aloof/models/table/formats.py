@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
+from aloof.io.remote import FilePath
 from aloof.models.table.compression import COMPRESSED, member_of
 from aloof.models.table.frames import without_views
 
@@ -50,7 +52,7 @@ ENDINGS: dict[str, FormatName] = {
 _TEXT = (".csv", ".tsv", ".tab")
 
 
-def ending_of(path: Path) -> str | None:
+def ending_of(path: FilePath) -> str | None:
     """Return the known ending of a name, without that of a compression, or None."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
@@ -61,7 +63,7 @@ def ending_of(path: Path) -> str | None:
     return suffixes[-1] if suffixes and suffixes[-1] in ENDINGS else None
 
 
-def holds_table(archive: Path) -> bool:
+def holds_table(archive: FilePath) -> bool:
     """Say whether a zip archive holds a table, and nothing else."""
     return ending_of(archive) is not None
 
@@ -82,24 +84,24 @@ class Format(ABC):
     line: ClassVar[str] = "line"
 
     @abstractmethod
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the names of the columns."""
 
     @abstractmethod
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return the number of rows if the file says it."""
 
     @abstractmethod
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; `rows` is how many at a time are welcome."""
 
-    def understood(self, path: Path | None) -> str:
+    def understood(self, path: FilePath | None) -> str:
         """Say how a file is read that was opened, where it is not the usual way."""
         return ""
 
-    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the line that each row begins in, and its text in some columns.
 
         Lines are counted as in an editor, from 1 on. A format that has none yields nothing.
@@ -107,29 +109,59 @@ class Format(ABC):
         return iter(())
 
 
+@dataclass(frozen=True)
 class Parquet(Format):
-    """Parquet, row group by row group."""
+    """Parquet, row group by row group.
+
+    Attributes
+    ----------
+    groups
+        Which row groups: the first, and the one after the last. None: all.
+    """
+
+    groups: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
-        return "Parquet()"
+        return f"Parquet({'' if self.groups is None else self.groups})"
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the names in the footer."""
         with self._open(path) as file:
             return tuple(file.schema_arrow.names)
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return the number in the footer."""
         with self._open(path) as file:
-            return int(file.metadata.num_rows)
+            groups = map(file.metadata.row_group, self._groups(file))
+            return sum(int(group.num_rows) for group in groups)
+
+    def schema(self, path: FilePath) -> pa.Schema:
+        """Return names and types of the columns."""
+        with self._open(path) as file:
+            return file.schema_arrow
+
+    def _groups(self, file: Any) -> range:
+        return range(*(self.groups or (0, file.metadata.num_row_groups)))
+
+    def pieces(self, path: FilePath, rows: int) -> list[tuple[int, int]]:
+        """Return which row groups together have about so many rows, or are too large alone."""
+        found, first, held = [], 0, 0
+        with self._open(path) as file:
+            n = file.metadata.num_row_groups
+            for group in range(n):
+                held += file.metadata.row_group(group).num_rows
+                if held >= rows or group == n - 1:
+                    found.append((first, group + 1))
+                    first, held = group + 1, 0
+        return found
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; a damaged row group is named."""
         with self._open(path) as file:
             n_groups = file.metadata.num_row_groups
-            for group in range(n_groups):
+            for group in self._groups(file):
                 read = file.iter_batches(rows, row_groups=[group], columns=list(columns))
                 try:
                     yield from read
@@ -141,10 +173,11 @@ class Parquet(Format):
                     ) from error
 
     @staticmethod
-    def _open(path: Path | None) -> Any:
+    def _open(path: FilePath | None) -> Any:
         try:
             _check_not_empty(path)
-            return pq.ParquetFile(path, buffer_size=_BUFFER, page_checksum_verification=True)
+            source = path if path is None or isinstance(path, Path) else path.open("rb")
+            return pq.ParquetFile(source, buffer_size=_BUFFER, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
             raise TableError(
                 f"{path} cannot be read as Parquet: {first_line(error)}."
@@ -157,17 +190,17 @@ class Arrow(Format):
     def __repr__(self) -> str:
         return "Arrow()"
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the names in the schema."""
         with self._open(path) as reader:
             return tuple(reader.schema.names)
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return None: batches would have to be read."""
         return None
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows; a damaged batch is named."""
         with self._open(path) as reader:
@@ -184,13 +217,13 @@ class Arrow(Format):
                 ) from error
 
     @staticmethod
-    def _open(path: Path | None) -> Any:
+    def _open(path: FilePath | None) -> Any:
         try:
             _check_not_empty(path)
             try:
-                return pa.ipc.open_file(pa.memory_map(str(path)))
+                return pa.ipc.open_file(_mapped(path))
             except pa.ArrowInvalid:
-                return pa.ipc.open_stream(pa.memory_map(str(path)))
+                return pa.ipc.open_stream(_mapped(path))
         except (pa.ArrowException, OSError) as error:
             raise TableError(
                 f"{path} cannot be read as Arrow IPC: {first_line(error)}."
@@ -203,7 +236,13 @@ def _arrow_batches(reader: Any) -> Iterator[pa.RecordBatch]:
     return iter(reader)
 
 
-def _check_not_empty(path: Path | None) -> None:
+def _mapped(path: FilePath | None) -> Any:
+    if path is None or isinstance(path, Path):
+        return pa.memory_map(str(path))
+    return pa.PythonFile(path.open("rb"), mode="r")
+
+
+def _check_not_empty(path: FilePath | None) -> None:
     if path is not None and path.is_file() and path.stat().st_size == 0:
         raise TableError(f"{path} is empty. Name a file with rows.")
 

@@ -16,9 +16,9 @@ from aloof.exceptions import LabelError, TableError
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models.table.columns import one_array
 from aloof.models.table.columns.reading import read_text
-from aloof.models.table.dialects.cells import MISSING_WORDS
 from aloof.models.table.locating import Misread, MisreadLabels
 from aloof.suggestion import closest
+from aloof.written.cells import MISSING_WORDS
 
 __all__ = ["check_column", "check_labels", "read_label_column"]
 

@@ -6,14 +6,14 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import pyarrow as pa
 
 from aloof.exceptions import TableError
-from aloof.models.table.decoding import FALLBACK, Utf8, check_encoding
-from aloof.models.table.finding import find_table
+from aloof.io.remote import FilePath
 from aloof.models.table.formats import Format, Record
+from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.finding import find_table
 
 __all__ = ["TEXT", "Lines"]
 
@@ -43,7 +43,7 @@ class Lines(Format):
             if encoding is not None:
                 check_encoding(encoding)
 
-    def names(self, path: Path | None) -> tuple[str, ...]:
+    def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the one name; a file that is not there or empty is told, and a table."""
         with self._open(path) as stream:
             if not stream.beginning:
@@ -58,12 +58,12 @@ class Lines(Format):
                 )
         return (TEXT,)
 
-    def n_rows(self, path: Path) -> int | None:
+    def n_rows(self, path: FilePath) -> int | None:
         """Return None: lines would have to be counted."""
         return None
 
     def batches(
-        self, path: Path | None, columns: tuple[str, ...], rows: int
+        self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the lines."""
         done = 0
@@ -78,7 +78,7 @@ class Lines(Format):
             except UnicodeDecodeError as error:
                 raise self._not_encoded(path, f"somewhere after line {done + 1:,}") from error
 
-    def records(self, path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+    def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield each line and its number."""
         number = 0
         for batch in self.batches(path, columns, 65_536):
@@ -86,7 +86,7 @@ class Lines(Format):
                 number += 1
                 yield number, [text] * len(columns)
 
-    def _open(self, path: Path | None) -> Utf8:
+    def _open(self, path: FilePath | None) -> Utf8:
         assert path is not None  # standard input is read as CSV
         try:
             return Utf8(path.open("rb"), self.encoding, self.fallback)
@@ -95,7 +95,7 @@ class Lines(Format):
         except OSError as error:
             raise TableError(f"Cannot read {path}: {error.strerror or error}.") from error
 
-    def _not_encoded(self, path: Path | None, where: str) -> TableError:
+    def _not_encoded(self, path: FilePath | None, where: str) -> TableError:
         return TableError(
             f"{path} is not {self.encoding or 'utf8'} text {where}. Name its encoding, such "
             "as encoding='latin-1' (--encoding latin-1)."

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from aloof.exceptions import TableError
 from aloof.io.sections import Count, Section, Text
 from aloof.models.manifest import Training
-from aloof.models.table.decoding import check_encoding
+from aloof.written.decoding import check_encoding
 
 __all__ = ["FileReading", "TableManifest", "TableTraining"]
 

@@ -41,10 +41,15 @@ from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
 if TYPE_CHECKING:
+    import threading
+
     from torch import Tensor
 
     from aloof.estimators import Detector
     from aloof.io.sections import Section
+    from aloof.models.table.events import EventFormat
+    from aloof.models.table.folders import FolderPool, ScoredFolder
+    from aloof.models.table.following import Followed
 
 __all__ = ["MissingColumns", "TableModel"]
 
@@ -444,6 +449,88 @@ class TableModel(Model):
         places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
         write_table(out, rows.take(pa.array(places)), force=force)
         return done
+
+    def score_folder(
+        self,
+        data: Any,
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        keep_all: bool = False,
+        flagged_only: bool = False,
+        missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
+        resume: bool = False,
+        force: bool = False,
+        pool: FolderPool | None = None,
+        progress: Progress | None = None,
+    ) -> ScoredFolder:
+        """Score each file of a folder into a file of another; see `folders.score_folder`."""
+        from aloof.models.table.folders import score_folder
+
+        source = self.read(data)
+        if not isinstance(source, Source):
+            raise TableError("A frame in memory has no files. Use score, or score_file.")
+        return score_folder(
+            self,
+            source,
+            out,
+            reasons=reasons,
+            keep=keep,
+            keep_all=keep_all,
+            flagged_only=flagged_only,
+            missing_columns=missing_columns,
+            harmless=harmless,
+            resume=resume,
+            force=force,
+            pool=pool,
+            progress=progress,
+        )
+
+    def follow(
+        self,
+        data: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        reasons: int = 3,
+        keep: Sequence[str] = (),
+        keep_all: bool = False,
+        flagged_only: bool = False,
+        missing_columns: MissingColumns = "refuse",
+        harmless: Sequence[Harmless] = (),
+        state: str | os.PathLike[str] | None = None,
+        drift_every: int = 2000,
+        force: bool = False,
+        format: EventFormat | None = None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        header: bool | None = None,
+        stop: threading.Event | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> Followed:
+        """Score rows as they are written to a file or a pipe; see `following.follow`."""
+        from aloof.models.table.following import follow
+
+        return follow(
+            self._accepting(missing_columns),
+            data,
+            out,
+            reasons=reasons,
+            keep=keep,
+            keep_all=keep_all,
+            flagged_only=flagged_only,
+            harmless=harmless,
+            state=state,
+            drift_every=drift_every,
+            force=force,
+            format=format,
+            delimiter=delimiter,
+            encoding=encoding,
+            header=header,
+            stop=stop,
+            say=say,
+        )
 
     def most_anomalous(
         self,

@@ -6,7 +6,7 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
 from aloof.io import replacing, writing
+from aloof.io.remote import FilePath, path_of, sending
 from aloof.models.table.excel import ExcelWriter
 from aloof.models.table.formats import ENDINGS, ending_of
 
-__all__ = ["Output", "check_output", "open_output", "write_table"]
+__all__ = ["Output", "can_be_written", "check_output", "open_output", "write_table"]
 
 # Endings that are read and not written.
 _NOT_WRITTEN = (".bz2", ".zst", ".xz", ".zip", ".xlsm")
@@ -39,6 +40,12 @@ class Output:
             self._writer.write_table(table)
 
 
+def can_be_written(path: FilePath) -> bool:
+    """Say whether the ending of a name is one that tables are written with."""
+    ending = ending_of(path)
+    return ending is not None and path.suffix.lower() not in _NOT_WRITTEN
+
+
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise what `open_output` would, before any work is done.
 
@@ -53,10 +60,10 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     name = os.fspath(path)
     if name == "-":
         return
-    target = Path(name)
-    if _is_device(target):
+    target = path_of(name)
+    if isinstance(target, Path) and _is_device(target):
         return
-    if ending_of(target) is None or target.suffix.lower() in _NOT_WRITTEN:
+    if not can_be_written(target):
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
             f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "
@@ -69,7 +76,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
             f"{name} already exists. Choose another name, or replace it with force=True "
             "(--force)."
         )
-    if not target.parent.is_dir():
+    if isinstance(target, Path) and not target.parent.is_dir():
         raise TableError(f"Cannot write {name}: there is no folder {target.parent}.")
 
 
@@ -96,9 +103,8 @@ def open_output(
             yield output
         sys.stdout.buffer.flush()
         return
-    target = Path(name)
-    direct = _is_device(target)
-    with nullcontext(target) if direct else replacing(target, TableError) as place:
+    target = path_of(name)
+    with _aside(target) as place:
         stack = ExitStack()
         try:
             with writing(name, TableError):
@@ -119,7 +125,7 @@ def write_table(path: str | os.PathLike[str], table: pa.Table, *, force: bool = 
 
 
 @contextmanager
-def _file(aside: Path, target: Path, schema: pa.Schema) -> Iterator[Output]:
+def _file(aside: Path, target: FilePath, schema: pa.Schema) -> Iterator[Output]:
     name = str(target)
     kind = ENDINGS[ending_of(target) or ".csv"]
     if kind == "parquet":
@@ -138,7 +144,7 @@ def _file(aside: Path, target: Path, schema: pa.Schema) -> Iterator[Output]:
 
 
 @contextmanager
-def _bytes(aside: Path, target: Path) -> Iterator[Any]:
+def _bytes(aside: Path, target: FilePath) -> Iterator[Any]:
     with aside.open("wb") as file:
         if target.suffix.lower() != ".gz":
             yield file
@@ -166,6 +172,13 @@ class _Unclosed:
 
     def close(self) -> None:
         self.flush()
+
+
+def _aside(target: FilePath) -> AbstractContextManager[Path]:
+    """Give a file to write to, which takes the place of the target when it is whole."""
+    if not isinstance(target, Path):
+        return sending(target, TableError)
+    return nullcontext(target) if _is_device(target) else replacing(target, TableError)
 
 
 def _is_device(path: Path) -> bool:

@@ -70,6 +70,9 @@ class PartScores:
     top
         How many rows to flag, those with the highest scores, the earlier of equal ones; None:
         those that the threshold says.
+    level
+        The anomaly score above which rows are flagged, where it was decided over more rows
+        than these; None: the threshold decides.
     harmless
         Rows that are not flagged, whatever their scores. The result has a column
         ``suppressed_by`` where there are such rules.
@@ -80,6 +83,7 @@ class PartScores:
     reasons: int
     top: int | None = None
     harmless: tuple[Harmless, ...] = ()
+    level: float | None = None
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:
@@ -94,7 +98,13 @@ class PartScores:
     @property
     def each_by_itself(self) -> bool:
         """Whether a row is decided whatever the others are."""
-        return self.top is None and self.model.threshold.fdr is None
+        decided = self.model.threshold.fdr is None or self.level is not None
+        return self.top is None and decided
+
+    @property
+    def least(self) -> float:
+        """The anomaly score that a row has to pass to be flagged, at least."""
+        return self.decision.least if self.level is None else self.level
 
     @cached_property
     def decision(self) -> Decision:
@@ -177,6 +187,8 @@ class PartScores:
         schema = self.schema(_common(kept))
         if self.top is not None:
             return Verdict(schema, min(highest, default=np.inf), np.sort(places))
+        if self.level is not None:
+            return Verdict(schema, self.level)
         return Verdict(
             schema, self.decision.level(counts), why_none=self.decision.why_none(counts)
         )
@@ -240,13 +252,14 @@ class PartScores:
             "choice of columns": json.dumps(self.keep),
             "number of reasons": str(self.reasons),
             "top": str(self.top),
+            **({} if self.level is None else {"level": repr(self.level)}),
             "rules of what is harmless": json.dumps([str(rule) for rule in self.harmless]),
         }
 
     def _may_be(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the rows that may turn out to be flagged, whatever the other rows are."""
         if self.top is None:
-            return np.flatnonzero(scores > self.decision.least)
+            return np.flatnonzero(scores > self.least)
         order = np.argsort(-scores, kind="stable")[: self.top]
         return np.sort(order[scores[order] > -np.inf])
 

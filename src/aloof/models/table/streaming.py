@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ import torch
 
 from aloof._version import __version__
 from aloof.exceptions import TableError, TableWarning, once_of_each
+from aloof.io.remote import is_remote, path_of
 from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
@@ -34,7 +36,7 @@ from aloof.models.table.outputs import check_output, open_output
 from aloof.models.table.parts import Parts, PartsError
 from aloof.models.table.scores import PartScores, Verdict, chosen_places
 
-__all__ = ["is_unfinished", "score_file"]
+__all__ = ["is_unfinished", "score_file", "score_whole"]
 
 # Rows in a part: what is lost when a run is killed, and what each thread has in memory.
 _ROWS = 65_536
@@ -104,34 +106,89 @@ def score_file(
     """
     check_output(out, force=force)
     source = source if isinstance(source, Source) else open_source(source)
-    own = [] if model.id is None else [model.id]
-    kept = [*own, *keep, *(source.names if keep_all else ())]
     run = _Run(
         source,
-        PartScores(model, tuple(dict.fromkeys(kept)), reasons, top, tuple(harmless)),
+        PartScores(model, _kept(model, source, keep, keep_all), reasons, top, tuple(harmless)),
         once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
         sort,
     )
-    target = None if _is_stream(out) else Path(out)
+    far = is_remote(out)
+    target = None if _is_stream(out) else path_of(out)
     fingerprint = source.fingerprint()
+    if resume and far:
+        raise TableError(
+            "A run that writes one file elsewhere cannot continue later. Score into a folder "
+            "there (a name that ends in /), whose finished files are kept; or leave out "
+            "resume (--resume)."
+        )
     if resume and (target is None or fingerprint is None):
         raise TableError(
             "A run that reads standard input or writes standard output cannot continue "
             "later. Name files, or leave out resume (--resume)."
         )
     run.check()
-    if target is not None and fingerprint is not None:
+    if isinstance(target, Path) and fingerprint is not None:
         return run.to_file(target, fingerprint, resume=resume, force=force)
     if target is None and run.scores.each_by_itself:
         return run.straight_to(out)
     with tempfile.TemporaryDirectory(
-        prefix=".aloof-", dir=None if target is None else target.parent
+        prefix=".aloof-", dir=target.parent if isinstance(target, Path) else None
     ) as folder:
         parts = Parts(Path(folder) / "parts", {}, resume=False, force=False)
         run.fill(parts)
         return run.join(parts, out, force=force)
+
+
+def score_whole(
+    model: TableModel,
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    reasons: int = 3,
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    flagged_only: bool = False,
+    harmless: Sequence[Harmless] = (),
+    level: float | None = None,
+    warn: Callable[[TableWarning], None],
+) -> ScoredFile:
+    """Score a file into another in one go, with nothing beside it to be continued.
+
+    Where several processes do the same, one file is there, and whole.
+
+    Parameters
+    ----------
+    model, source, out, reasons, keep, keep_all, flagged_only, harmless, warn
+        See `score_file`; what is there is replaced.
+    level
+        The anomaly score above which rows are flagged, where a false discovery rate was
+        decided over more rows than these. It has to be there with such a rate.
+    """
+    run = _Run(
+        source,
+        PartScores(
+            model,
+            _kept(model, source, keep, keep_all),
+            reasons,
+            harmless=tuple(harmless),
+            level=level,
+        ),
+        once_of_each(locating_warnings(source, warn)),
+        lambda done, total: None,
+        flagged_only,
+        False,
+    )
+    run.check()
+    return run.straight_to(out, typed=True)
+
+
+def _kept(
+    model: TableModel, source: Source, keep: Sequence[str], keep_all: bool
+) -> tuple[str, ...]:
+    own = [] if model.id is None else [model.id]
+    return tuple(dict.fromkeys([*own, *keep, *(source.names if keep_all else ())]))
 
 
 @dataclass(frozen=True)
@@ -179,11 +236,19 @@ class _Run:
         parts.discard()
         return replace(done, n_resumed=resumed)
 
-    def straight_to(self, out: str | os.PathLike[str]) -> ScoredFile:
-        """Write rows as they come, where each is decided by itself."""
+    def straight_to(self, out: str | os.PathLike[str], *, typed: bool = False) -> ScoredFile:
+        """Write rows as they come, where each is decided by itself.
+
+        What is kept is text, or `typed` as in the first part.
+        """
+        parts = self._scored(0)
         kept = [pa.field(name, pa.string()) for name in self.scores.keep]
-        verdict = Verdict(self.scores.schema(kept), self.scores.decision.least)
-        return self._write(self._scored(0), verdict, out, force=True)
+        if typed:
+            first = next(parts)
+            parts = chain([first], parts)
+            kept = [first.schema.field(name) for name in self.scores.keep]
+        verdict = Verdict(self.scores.schema(kept), self.scores.least)
+        return self._write(parts, verdict, out, force=True)
 
     def fill(self, parts: Parts) -> None:
         """Score the rows that have no part yet."""
@@ -296,7 +361,8 @@ def _with_advice(error: Exception, parts: Parts) -> PartsError:
 
 def is_unfinished(out: str | os.PathLike[str]) -> bool:
     """Say whether a run that was to write this file was killed and can be continued."""
-    return os.fspath(out) != "-" and _folder(Path(out)).is_dir()
+    path = path_of(out)
+    return os.fspath(out) != "-" and isinstance(path, Path) and _folder(path).is_dir()
 
 
 def _folder(target: Path) -> Path:
@@ -305,7 +371,10 @@ def _folder(target: Path) -> Path:
 
 def _is_stream(out: str | os.PathLike[str]) -> bool:
     """Say whether an output is standard output or a device, which cannot be taken back."""
-    path = Path(out)
+    if is_remote(out):
+        return False
+    path = path_of(out)
+    assert isinstance(path, Path)
     return os.fspath(out) == "-" or (path.exists() and not path.is_file())
 
 

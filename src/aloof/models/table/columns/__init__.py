@@ -14,13 +14,14 @@ from aloof.models.table.columns.number import NumberColumn
 from aloof.models.table.columns.reading import one_array
 from aloof.models.table.columns.registry import choose_column, column_from_state, register
 from aloof.models.table.columns.text import TextColumn
-from aloof.models.table.columns.timestamp import TimestampColumn
+from aloof.models.table.columns.timestamp import Cycle, TimestampColumn
 
 __all__ = [
     "CategoryColumn",
     "Choice",
     "Column",
     "ConstantColumn",
+    "Cycle",
     "Note",
     "NumberColumn",
     "Positive",

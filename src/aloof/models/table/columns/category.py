@@ -20,7 +20,7 @@ from aloof.models.table.dialects.time_evidence import are_durations
 from aloof.models.table.words import against, short
 from aloof.phrases import count
 
-__all__ = ["CategoryColumn"]
+__all__ = ["FALSE_WORDS", "TRUE_WORDS", "CategoryColumn"]
 
 _MOST_CATEGORIES = 30
 # So many rare values are remembered by name; beyond, rare and never seen are the same.
@@ -33,7 +33,8 @@ _ENOUGH_FOR_TEXT = 20
 # Between these shares it is worth saying that a column is nearly numbers, or times.
 _HALF, _NEARLY_ALL = 0.5, 0.9
 
-_TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+# Words for true and false, in any mixture of small and capital letters.
+TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class CategoryColumn(Column):
         """Write the weight of the value into its feature, 0 into the others."""
         slots = self._slots(array)
         out[:] = 0
-        out[np.arange(len(slots)), slots] = self._weights[slots]
+        out[np.arange(len(slots)), slots] = self.weights[slots]
 
     def typical(self) -> str | None:
         """Return the most frequent value."""
@@ -165,7 +166,7 @@ class CategoryColumn(Column):
         names: list[str | None] = [*self.categories]
         names += ["rare values"] if self.rare_share else []
         names += [None] if self.missing_share else []
-        expected = features[:, : len(names)] / self._weights[: len(names)]
+        expected = features[:, : len(names)] / self.weights[: len(names)]
         values: NDArray[Any] = np.array(names, dtype=object)[expected.argmax(axis=1)]
         return values
 
@@ -207,7 +208,8 @@ class CategoryColumn(Column):
             raise ValueError("rare must list all values, or none")
 
     @cached_property
-    def _weights(self) -> NDArray[np.float64]:
+    def weights(self) -> NDArray[np.float64]:
+        """What each feature is where a row has its value."""
         rare = [self.rare_share] if self.rare_share else []
         missing = [self.missing_share] if self.missing_share else []
         shares = np.array([*self.shares, *rare, *missing])
@@ -303,8 +305,8 @@ def _is_boolean(values: Values) -> bool:
 def _as_boolean(text: pa.Array) -> pa.Array:
     """Return "true" and "false" for the words that mean it, other text as it is."""
     words = pc.utf8_lower(pc.utf8_trim_whitespace(text))
-    is_true = pc.is_in(words, value_set=pa.array(_TRUE))
-    is_false = pc.is_in(words, value_set=pa.array(_FALSE))
+    is_true = pc.is_in(words, value_set=pa.array(TRUE_WORDS))
+    is_false = pc.is_in(words, value_set=pa.array(FALSE_WORDS))
     return pc.if_else(is_true, "true", pc.if_else(is_false, "false", text))
 
 

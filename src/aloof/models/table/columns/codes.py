@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof.models.table.columns.base import Values
-from aloof.models.table.dialects.cells import MOSTLY, QUOTES, clean
+from aloof.models.table.dialects.cells import MOSTLY, clean
 from aloof.models.table.dialects.outlines import outlined
+from aloof.written.cells import QUOTES
 
 __all__ = ["code_of", "nature_of"]
 

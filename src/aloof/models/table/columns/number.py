@@ -32,14 +32,14 @@ from aloof.models.table.columns.reading import read_numbers
 from aloof.models.table.dialects.numbers import PLAIN, NumberDialect
 from aloof.models.table.words import against, duration_words, number_words
 
-__all__ = ["NumberColumn"]
+__all__ = ["LARGEST", "NumberColumn"]
 
 # The share of the values at either end that has no say in the scale.
 _TAIL = 0.005
 # Tails this much heavier than those of an exponential distribution call for a logarithm.
 _HEAVY_KURTOSIS = 6.0
 # Numbers beyond it are cut off, so that no difference overflows.
-_LARGEST = 1e300
+LARGEST = 1e300
 # Where the user says that a column is numbers, at least so many must be.
 _FEWEST = 0.5
 # Units that stand close to the number.
@@ -146,7 +146,7 @@ class NumberColumn(Column):
         """Learn from numbers of which at least two are finite and differ."""
         finite = values[np.isfinite(values)]
         whole = bool((finite == np.floor(finite)).all())
-        finite = np.clip(finite, -_LARGEST, _LARGEST)
+        finite = np.clip(finite, -LARGEST, LARGEST)
         bend = _bend(finite)
         centre, scale = _location(finite if bend is None else np.arcsinh(finite / bend))
         return cls(
@@ -177,16 +177,16 @@ class NumberColumn(Column):
         if reading.unreadable is not None:
             note(reading.unreadable, "numbers")
         values = reading.values
-        scaled = self._scaled(values)
+        scaled = self.scaled(values)
         missing = np.isnan(values)
         if missing.any():
-            at = self._scaled(np.array([self.middle]))[0] if self.missing_share else NEVER
+            at = self.scaled(np.array([self.middle]))[0] if self.missing_share else NEVER
             scaled[missing] = at
         infinite = np.isinf(values)
         if infinite.any():
             low, high = -LIMIT, LIMIT
             if self.infinite_share:
-                low, high = self._scaled(np.array([self.low, self.high]))
+                low, high = self.scaled(np.array([self.low, self.high]))
             scaled[infinite] = np.where(values[infinite] > 0, high, low)
         out[:, 0] = scaled
         if self.missing_share:
@@ -248,8 +248,9 @@ class NumberColumn(Column):
     def _with_unit(self, number: str) -> str:
         return number + self._behind
 
-    def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        scaled = np.clip(values, -_LARGEST, _LARGEST)
+    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers in standard deviations from the mean, as far as they go."""
+        scaled = np.clip(values, -LARGEST, LARGEST)
         with np.errstate(over="ignore"):  # a large number over a small one, clipped at last
             if self.bend is not None:
                 scaled /= self.bend

@@ -28,6 +28,7 @@ from aloof.models.table.dialects.numbers import (
 from aloof.models.table.dialects.times import TimeDialect, read_moments
 from aloof.models.table.locating import Misread
 from aloof.phrases import count
+from aloof.written.times import CLOCK, DATE, SECONDS, ZONE
 
 __all__ = [
     "Reading",
@@ -41,11 +42,7 @@ __all__ = [
     "unwrapped",
 ]
 
-_DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-_CLOCK = r"([ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?)?"
-_ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
 _ISO = TimeDialect()
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ def read_numbers(name: str, array: pa.Array, dialect: NumberDialect = PLAIN) -> 
     if is_text(kind):
         return _numbers_from_text(array, dialect)
     if pt.is_duration(kind):
-        return Reading(_floats(array.cast(pa.int64())) * _SECONDS[kind.unit])
+        return Reading(_floats(array.cast(pa.int64())) * SECONDS[kind.unit])
     if is_temporal(kind):
         raise _changed(name, "numbers", kind)
     return Reading(_floats(array))
@@ -192,7 +189,7 @@ def read_seconds(
     if pt.is_null(kind):
         return Reading(np.full(len(array), np.nan))
     if pt.is_timestamp(kind):
-        factor = _SECONDS[kind.unit]
+        factor = SECONDS[kind.unit]
         return Reading(_floats(_wall_time(array, zone).cast(pa.int64())) * factor)
     if pt.is_date32(kind):
         return Reading(_floats(array.cast(pa.int32())) * 86_400.0)
@@ -200,7 +197,7 @@ def read_seconds(
         return Reading(_floats(array.cast(pa.int64())) * 1e-3)
     if pt.is_time(kind):
         integer = pa.int32() if pt.is_time32(kind) else pa.int64()
-        return Reading(_floats(array.cast(integer)) * _SECONDS[kind.unit])
+        return Reading(_floats(array.cast(integer)) * SECONDS[kind.unit])
     raise _changed(name, "times", kind)
 
 
@@ -263,7 +260,7 @@ def _numbers_from_text(array: pa.Array, dialect: NumberDialect) -> Reading:
 
 
 def _of_epoch(numbers: NDArray[np.float64], dialect: TimeDialect) -> Reading:
-    return Reading(numbers * _SECONDS[dialect.epoch])
+    return Reading(numbers * SECONDS[dialect.epoch])
 
 
 def _unreadable(array: pa.Array, text: pa.Array, readable: pa.Array) -> pa.Array | None:
@@ -300,8 +297,8 @@ def _seconds_from_text(
         numbers = read_numerals(text, PLAIN)
         bad = _unreadable(array, text, pa.array(~np.isnan(numbers)))
         return replace(_of_epoch(numbers, dialect), unreadable=bad)
-    naive = pc.fill_null(pc.match_substring_regex(text, _DATE + _CLOCK + "$"), False)
-    aware = pc.fill_null(pc.match_substring_regex(text, _DATE + _CLOCK + _ZONE), False)
+    naive = pc.fill_null(pc.match_substring_regex(text, DATE + CLOCK + "$"), False)
+    aware = pc.fill_null(pc.match_substring_regex(text, DATE + CLOCK + ZONE), False)
     iso = pc.and_(pc.or_(naive, aware), not dialect.clock)
     nothing = pa.scalar(None, pa.string())
     values = _seconds(_parsed(pc.if_else(naive, text, nothing), pa.timestamp("us")))

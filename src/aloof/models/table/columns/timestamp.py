@@ -29,12 +29,12 @@ from aloof.models.table.dialects.layouts import check_layout
 from aloof.models.table.dialects.time_evidence import are_durations
 from aloof.models.table.words import against, missing_words
 
-__all__ = ["Cycle", "TimestampColumn"]
+__all__ = ["DAY", "FREE", "GROWING", "Cycle", "TimestampColumn"]
 
-_DAY = 86_400.0
+DAY = 86_400.0
 # Time goes on: so much later or earlier than in training, or the length of the training
 # period if it is longer, is no reason to stand out. Beyond, it becomes one little by little.
-_FREE, _GROWING = 5 * 365.25 * _DAY, 2 * 365.25 * _DAY
+FREE, GROWING = 5 * 365.25 * DAY, 2 * 365.25 * DAY
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
 # Where the user says that a column is times, or it looks like some, at least so many must be.
@@ -158,7 +158,7 @@ class TimestampColumn(Column):
         """Learn from seconds of which at least two differ; `kind` is the type they came in."""
         there = seconds[np.isfinite(seconds)]
         position = not (pt.is_time(kind) or dialect.clock)
-        times = bool((there % _DAY != 0).any())
+        times = bool((there % DAY != 0).any())
         days = position and len(np.unique(_weekday(there))) > 1
         share = 1 / (position + times + days)
         return cls(
@@ -167,7 +167,7 @@ class TimestampColumn(Column):
             high=float(there.max()),
             centre=float(there.mean()),
             scale=float(there.std() / np.sqrt(share)),
-            day=Cycle.fit(there % _DAY / _DAY, share) if times or not position else None,
+            day=Cycle.fit(there % DAY / DAY, share) if times or not position else None,
             week=Cycle.fit(_weekday(there) / 7, share) if days else None,
             position=position,
             zone=_zone(kind),
@@ -199,7 +199,7 @@ class TimestampColumn(Column):
             out[:, 0] = self._position(filled)
             at = 1
         if self.day:
-            self.day.encode(filled % _DAY / _DAY, out[:, at : at + 2])
+            self.day.encode(filled % DAY / DAY, out[:, at : at + 2])
             at += 2
         if self.week:
             self.week.encode(_weekday(filled) / 7, out[:, at : at + 2])
@@ -222,8 +222,8 @@ class TimestampColumn(Column):
             at = 1
             seconds = np.clip(features[:, 0] * self.scale + self.centre, self.low, self.high)
         if self.day:
-            clock = np.floor(self.day.decode(features[:, at : at + 2]) * _DAY)
-            seconds = np.floor(seconds / _DAY) * _DAY + clock
+            clock = np.floor(self.day.decode(features[:, at : at + 2]) * DAY)
+            seconds = np.floor(seconds / DAY) * DAY + clock
         return self._stamped(np.where(self.expects_none(features), np.nan, seconds))
 
     def reasons(
@@ -300,10 +300,10 @@ class TimestampColumn(Column):
         return read_seconds(self.name, array, self.zone, self.dialect, self.layout)
 
     def _position(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-        free = max(self.high - self.low, _FREE)
+        free = max(self.high - self.low, FREE)
         position = (np.clip(seconds, self.low, self.high) - self.centre) / self.scale
         off = np.maximum(self.low - seconds, seconds - self.high)
-        farness = np.clip((off - free) / _GROWING, 0, 1)
+        farness = np.clip((off - free) / GROWING, 0, 1)
         farthest = np.where(seconds < self.low, -NEVER, NEVER)
         return np.asarray(position + farness * (farthest - position))
 
@@ -380,5 +380,5 @@ def _stamp(time: Any) -> str:
 
 def _weekday(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 0 for Monday to 6; the first day of 1970 was a Thursday."""
-    weekday: NDArray[np.float64] = (np.floor(seconds / _DAY) + 3) % 7
+    weekday: NDArray[np.float64] = (np.floor(seconds / DAY) + 3) % 7
     return weekday

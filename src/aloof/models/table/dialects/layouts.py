@@ -8,15 +8,16 @@ import re
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from aloof.models.table.dialects.times import Times
+from aloof.written.times import read_by_pattern
 
 __all__ = ["as_layout", "check_layout", "read_by_layout"]
 
 _DIRECTIVE = re.compile("%.")
 # What Arrow reads as Python does, and faster.
 _QUICK = {"%Y", "%m", "%d", "%H", "%M", "%S"}
-_BEGINNING = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PROBE = dt.datetime(2024, 10, 31, 22, 58, 59, tzinfo=dt.UTC)
 # Days and months as spreadsheets write them, in English and German.
 _LETTERS = re.compile("y{4}|y{2}|j{4}|j{2}|m{1,4}|d{1,2}|t{1,2}|h{1,2}|s{1,2}", re.IGNORECASE)
@@ -63,25 +64,25 @@ def check_layout(layout: str) -> None:
 def read_by_layout(text: pa.Array, layout: str) -> Times:
     """Return the times of clean text that is written in one layout."""
     nowhere = np.zeros(len(text), bool)
-    if set(_DIRECTIVE.findall(layout)) <= _QUICK:
-        times = pc.strptime(text, format=layout, unit="s", error_is_null=True)
-        seconds = times.cast(pa.int64()).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return Times(seconds, nowhere, nowhere)
+    if not set(_DIRECTIVE.findall(layout)) <= _QUICK:
+        seconds, instants = _one_by_one(text, layout)
+        return Times(seconds, instants, nowhere)
+    times = pc.strptime(text, format=layout, unit="s", error_is_null=True)
+    seconds = times.cast(pa.int64()).cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    # Arrow takes the 31st of February for the 3rd of March: what it would write otherwise is
+    # looked at once more.
+    written = pc.strftime(times, format=layout)
+    odd = pc.fill_null(pc.not_equal(written, text), False).to_numpy(zero_copy_only=False)
+    if odd.any():
+        seconds[odd], _ = _one_by_one(text.filter(pa.array(odd)), layout)
+    return Times(seconds, nowhere, nowhere)
+
+
+def _one_by_one(text: pa.Array, layout: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return seconds, and where they are those of UTC, as Python reads each value."""
     distinct = pc.unique(text)
-    found = [_one(value.as_py(), layout) for value in distinct]
+    found = [read_by_pattern(value.as_py() or "", layout) for value in distinct]
     places = pc.index_in(text, value_set=distinct, skip_nulls=False)
     taken = places.to_numpy(zero_copy_only=False)
     seconds = np.array([pair[0] for pair in found], np.float64)[taken]
-    instants = np.array([pair[1] for pair in found], bool)[taken]
-    return Times(seconds, instants, nowhere)
-
-
-def _one(value: str | None, layout: str) -> tuple[float, bool]:
-    try:
-        time = dt.datetime.strptime(value or "", layout)
-    except ValueError:
-        return np.nan, False
-    aware = time.tzinfo is not None
-    if not aware:
-        time = time.replace(tzinfo=dt.UTC)
-    return (time - _BEGINNING).total_seconds(), aware
+    return seconds, np.array([pair[1] for pair in found], bool)[taken]

@@ -18,13 +18,13 @@ from aloof.models.table.dialects.numbers import (
     PLAIN,
     NumberDialect,
     Numerals,
-    Outline,
     cast_numbers,
     is_special,
     read_numerals,
 )
-from aloof.models.table.dialects.units import BARE, Unit, name_unit
 from aloof.phrases import count
+from aloof.written.numbers import Outline
+from aloof.written.units import BARE, Unit, name_unit
 
 __all__ = ["NumberEvidence", "NumberFinding", "find_numbers", "locale_of_numbers"]
 

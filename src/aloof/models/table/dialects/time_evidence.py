@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from aloof.exceptions import TableError
 from aloof.models.table.dialects.cells import MOSTLY, clean, is_missing, some_of
 from aloof.models.table.dialects.hints import Hints, Locale, Question
-from aloof.models.table.dialects.times import Epoch, Moments, Order, TimeDialect
+from aloof.models.table.dialects.times import Moments, TimeDialect
 from aloof.phrases import count
+from aloof.written.times import Epoch, Order
 
 __all__ = [
     "TimeEvidence",

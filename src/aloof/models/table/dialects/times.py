@@ -7,10 +7,8 @@ told from text that is no date at all.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,65 +16,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.io.sections import STRICT
-from aloof.models.table.dialects.months import is_weekday, month_of
 from aloof.models.table.dialects.outlines import outlined
+from aloof.written.times import NUMBERS, PIVOT, Epoch, Order, TimeLayout, offset_of, time_layout
 
-__all__ = ["Epoch", "Moments", "Order", "TimeDialect", "Times", "read_moments"]
-
-Order = Literal["", "dmy", "mdy", "ymd"]
-Epoch = Literal["", "s", "ms", "us", "ns"]
-
-# Years of two digits from here on are of the last century.
-_PIVOT = 69
-
-_WORD = r"[^\W\d_]+"
-_CLOCK = (
-    r"(?P<h>99?)(?:[:.h](?P<mi>99)(?:[:.](?P<s>99)(?:[.,](?P<f>9{1,9}))?)?)?"
-    r"\s*(?P<half>[ap]\.?\s?m\.?)?(?:\s*(?:uhr|h))?"
-)
-_ZONE = rf"\s*(?P<zone>{_WORD}(?:[+-]99?(?::?99)?)?|[+-]99(?::?99)?)"
-_JOIN = r"(?:t|_|:|\s*-\s+|,?\s+(?:at\s|um\s|à\s|kl\.?\s|o\s)?\s*)"
-_THEN = rf"(?:{_JOIN}{_CLOCK}(?:{_ZONE})?)?"
-_OF = r"(?:de\s+|of\s+|del\s+)?"
-_DATES = {
-    "ymd": r"(?P<y>9999)(?P<sep>[-/.])(?P<m>99?)(?P=sep)(?P<d>99?)\.?" + _THEN,
-    "parts": r"(?P<a>99?)(?P<sep>[-/.])\s?(?P<b>99?)(?P=sep)\s?(?P<c>9999|99)\.?" + _THEN,
-    "day name": rf"(?P<d>99?)(?:st|nd|rd|th|er|º|\.)?[\s./-]*{_OF}(?P<month>{_WORD})\.?"
-    rf"[\s.,/-]*{_OF}'?(?P<y>9999|99)" + _THEN,
-    "name day": rf"(?P<month>{_WORD})\.?[\s-]*(?P<d>99?)(?:st|nd|rd|th)?,?[\s-]+(?P<y>9999)"
-    + _THEN,
-    "year name": rf"(?P<y>9999)[\s./-]*(?P<month>{_WORD})\.?[\s./-]*(?P<d>99?)" + _THEN,
-    "unix": rf"(?P<month>{_WORD})\s+(?P<d>99?)\s+{_CLOCK}(?:{_ZONE})?\s+(?P<y>9999)",
-    "compact": rf"(?P<y>9999)(?P<m>99)(?P<d>99)(?:[t\s]?(?P<h>99)(?P<mi>99)(?P<s>99)?"
-    rf"(?:[.,](?P<f>9{{1,9}}))?(?:{_ZONE})?)?",
-    "clock": r"(?P<h>99?)(?::(?P<mi>99)(?::(?P<s>99)(?:[.,](?P<f>9{1,9}))?)?)?"
-    r"\s*(?P<half>[ap]\.?\s?m\.?)?(?:\s*(?:uhr|h))?",
-}
-_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _DATES.items()}
-_WEEKDAY = re.compile(rf"(?P<day>{_WORD})\.?,?\s+")
-# Minutes ahead of UTC, for names that mean one zone only.
-_ZONES = {
-    "z": 0,
-    "utc": 0,
-    "gmt": 0,
-    "wet": 0,
-    "west": 60,
-    "cet": 60,
-    "cest": 120,
-    "mez": 60,
-    "mesz": 120,
-    "eet": 120,
-    "eest": 180,
-    "msk": 180,
-    "jst": 540,
-    "est": -300,
-    "edt": -240,
-    "mst": -420,
-    "mdt": -360,
-    "pst": -480,
-    "pdt": -420,
-}
-_NUMBERS = ("y", "m", "d", "a", "b", "c", "h", "mi", "s", "f")
+__all__ = ["Moments", "TimeDialect", "Times", "read_moments"]
 
 
 @dataclass(frozen=True)
@@ -110,97 +53,6 @@ class TimeDialect:
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """Where the parts of a time are in text of one outline, see `outlined`.
-
-    Attributes
-    ----------
-    kind
-        Which of the patterns it follows.
-    places
-        Begin and end of each number.
-    separator
-        Between the numbers of a date.
-    month
-        What the name of the month means; 0: it is a number.
-    half
-        "a" or "p" for hours of half a day.
-    offset
-        Minutes ahead of UTC; None: there is no zone, or it is in numbers.
-    zone
-        Begin and end of a zone in numbers.
-    """
-
-    kind: str
-    places: dict[str, tuple[int, int]]
-    separator: str = ""
-    month: int = 0
-    half: str = ""
-    offset: int | None = None
-    zone: tuple[int, int] | None = None
-
-    @property
-    def has_short_year(self) -> bool:
-        """Whether the year has two digits."""
-        begin, end = self.places.get("c") or self.places.get("y") or (0, 4)
-        return end - begin == 2
-
-
-@lru_cache(maxsize=4096)
-def _layout(outline: str) -> _Layout | None:
-    """Take an outline to pieces; None: it is no time."""
-    text = outline.lower()
-    if len(text) != len(outline):
-        return None  # letters that grow when they are made small
-    begin = 1 if text.startswith("[") and text.endswith("]") else 0
-    text = text[begin : len(text) - begin]
-    weekday = _WEEKDAY.match(text)
-    starts = [0]
-    if weekday is not None and is_weekday(weekday["day"]):
-        starts.append(weekday.end())
-    for start in starts:
-        for kind, pattern in _PATTERNS.items():
-            found = pattern.fullmatch(text, start)
-            if found is not None and (layout := _checked(kind, found, begin)) is not None:
-                return layout
-    return None
-
-
-def _checked(kind: str, found: re.Match[str], shift: int) -> _Layout | None:
-    parts = found.groupdict()
-    places = {
-        name: (found.start(name) + shift, found.end(name) + shift)
-        for name in _NUMBERS
-        if parts.get(name)
-    }
-    month = 0
-    if parts.get("month"):
-        known = month_of(parts["month"])
-        if known is None:
-            return None
-        month = known
-    half = (parts.get("half") or "")[:1]
-    if "h" in places and "mi" not in places and not half and kind != "compact":
-        return None  # an hour needs minutes, or am or pm
-    offset, zone = None, None
-    if written := parts.get("zone"):
-        word = written.rstrip("+-:9")
-        if word and word not in _ZONES:
-            return None
-        offset = _ZONES[word] if word else 0
-        if word != written:
-            if offset:
-                return None
-            offset, zone = None, (found.start("zone") + shift, found.end("zone") + shift)
-            zone = (zone[0] + len(word), zone[1])
-    separator = parts.get("sep") or ""
-    if kind == "parts" and separator == "." and len(parts["c"]) == 2:
-        if len(parts["a"]) < 2 or len(parts["b"]) < 2:
-            return None  # 1.10.24 is rather a version
-    return _Layout(kind, places, separator, month, half, offset, zone)
-
-
-@dataclass(frozen=True)
 class Times:
     """Times that were read.
 
@@ -230,13 +82,13 @@ class Moments:
 
     def __init__(self, text: pa.Array) -> None:
         outlines = outlined(text).dictionary_encode()
-        self.layouts: list[_Layout | None] = [
-            *map(_layout, outlines.dictionary.to_pylist()),
+        self.layouts: list[TimeLayout | None] = [
+            *map(time_layout, outlines.dictionary.to_pylist()),
             None,
         ]
         codes = pc.fill_null(outlines.indices.cast(pa.int64()), len(self.layouts) - 1)
         self.codes: NDArray[np.int64] = codes.to_numpy(zero_copy_only=False)
-        self.parts = {name: np.full(len(text), -1, np.int64) for name in _NUMBERS}
+        self.parts = {name: np.full(len(text), -1, np.int64) for name in NUMBERS}
         self.offset = np.full(len(text), np.nan)
         order = np.argsort(self.codes, kind="stable")
         ends = np.flatnonzero(np.diff(self.codes[order], append=-1)) + 1
@@ -249,7 +101,7 @@ class Moments:
                 self._fill(layout, outline, text.take(pa.array(rows)), rows)
 
     def _fill(
-        self, layout: _Layout, outline: str, same: pa.Array, rows: NDArray[np.int64]
+        self, layout: TimeLayout, outline: str, same: pa.Array, rows: NDArray[np.int64]
     ) -> None:
         # Text of one outline has digits in the same places.
         bytes_of = np.frombuffer(same.buffers()[2], np.uint8, len(outline.encode()) * len(same))
@@ -337,7 +189,7 @@ def read_moments(text: pa.Array, dialect: TimeDialect) -> Times:
 
 
 def _century(year: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.where(year >= _PIVOT, 1900 + year, 2000 + year)
+    return np.where(year >= PIVOT, 1900 + year, 2000 + year)
 
 
 def _of_day(parts: dict[str, NDArray[np.int64]]) -> tuple[NDArray[np.float64], Any]:
@@ -361,10 +213,4 @@ def _days(
 
 def _offsets(text: pa.Array) -> NDArray[np.float64]:
     """Return minutes ahead of UTC of zones such as +02:00, +0200 and -5."""
-    minutes = []
-    for value in text.to_pylist():
-        digits = value[1:].replace(":", "")
-        hours, rest = (digits, "0") if len(digits) < 3 else (digits[:-2], digits[-2:])
-        total = int(hours) * 60 + int(rest)
-        minutes.append(-total if value[0] == "-" else total)
-    return np.array(minutes, np.float64)
+    return np.array([offset_of(value) for value in text.to_pylist()], np.float64)

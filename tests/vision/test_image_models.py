@@ -314,6 +314,27 @@ def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
         patches.features(surface(1, 0))
 
 
+def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
+    patches: ImageModel, tree: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("fastapi")
+    from aloof.export import to_onnx
+    from aloof.serve.images import ServedImages
+    from aloof.serve.limits import Limits
+    from aloof.serve.served import Asked, Scored
+
+    with pytest.raises(ModelError, match="with a backbone cannot be exported"):
+        to_onnx(patches)
+    served = ServedImages(patches, Limits())
+    Image.new("RGB", (120, 60), (200, 90, 10)).save(tmp_path / "wide.png")
+    rows = served._decoded([(tmp_path / "wide.png").read_bytes()], None, Asked())
+    (answer,) = served.score([rows])
+    assert isinstance(answer, Scored)
+    np.testing.assert_allclose(
+        answer.scores, patches.anomaly_score(tmp_path / "wide.png"), rtol=1e-6
+    )
+
+
 def test_whole_images_take_a_committee(tree: Path, weights: Path) -> None:
     model = aloof.fit(
         normal=tree / "good",

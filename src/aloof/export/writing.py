@@ -150,6 +150,12 @@ def check_path(target: Path, *, force: bool) -> None:
 def _model_of(model: Model | Detector) -> Model:
     if isinstance(model, Detector):
         return ArrayModel(detector=model)
+    if isinstance(model, ImageModel) and model.view is not None:
+        raise ModelError(
+            "A model of images with a backbone cannot be exported to ONNX yet. Serve it with "
+            "aloof serve, or fit one that learns from pixels: backbone='none' (--backbone "
+            "none)."
+        )
     if isinstance(model, TableModel | ImageModel | ArrayModel):
         return model
     raise ModelError(

@@ -95,7 +95,12 @@ class ServedImages(Served[ImageRows]):
                     raise Refused(
                         413, f"An image may have at most {self.limits.pixels:,} pixels."
                     )
-                pixels[place], seen = decode_whole(file, (height, width), depth)
+                pixels[place], seen = decode_whole(
+                    file,
+                    (height, width),
+                    depth,
+                    keeps_proportions=self.model.view is not None,
+                )
             except ImageError as error:
                 raise ImageError(f"Image {place + 1} {error}.") from error
             looks.append(seen)
@@ -104,7 +109,7 @@ class ServedImages(Served[ImageRows]):
     def score(self, requests: Sequence[ImageRows]) -> list[Scored | Exception]:
         """Return what there is to say about each request."""
         pixels = [request.pixels for request in requests]
-        scores = self.model.detector.anomaly_score(
+        scores = self.model.anomaly_score(
             pixels[0] if len(pixels) == 1 else np.concatenate(pixels)
         )
         answers: list[Scored | Exception] = []

@@ -14,6 +14,7 @@ from aloof.cli.bench.command import (
     Jobs,
     Json,
     Out,
+    Ray,
     TablesOnly,
     carry_out,
     names,
@@ -56,6 +57,7 @@ def vision(
     experiment: Experiment = None,
     device: Device = "auto",
     jobs: Jobs = 1,
+    ray: Ray = False,
     out: Out = None,
     tables_only: TablesOnly = False,
     as_json: Json = False,
@@ -92,6 +94,7 @@ def vision(
             out or Path("results") / (spec.name or "vision"),
             device=device,
             jobs=jobs,
+            ray=ray,
             tables_only=tables_only,
             as_json=as_json,
         )

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -203,7 +202,7 @@ def _opened(model: Model | Detector | str | os.PathLike[str]) -> Model:
     return found
 
 
-def _mlflow() -> ModuleType:
+def _mlflow() -> Any:
     try:
         import mlflow
         import mlflow.artifacts

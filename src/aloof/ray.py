@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -223,7 +222,7 @@ def _environment() -> Mapping[str, Any]:
     return {"env_vars": {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}}
 
 
-def _ray() -> ModuleType:
+def _ray() -> Any:
     try:
         import ray
         import ray.data

@@ -44,7 +44,7 @@ def rows(n: int, seed: int) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model() -> TableModel:
-    return fit(rows(300, 0), label="fraud", id="payment", **TINY)
+    return fit(rows(300, 0), label="fraud", id="payment", method="dp", **TINY)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def rows(n: int, seed: int) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("card")
-    fit(rows(200, 0), label="fraud", drop=("code",), **TINY).save(home / "model")
+    fit(rows(200, 0), label="fraud", drop=("code",), method="dp", **TINY).save(home / "model")
     return home
 
 
@@ -105,7 +105,9 @@ def test_figures_with_their_date(home: Path, test_csv: Path, tmp_path: Path) -> 
 def test_figures_of_another_model_are_refused(
     home: Path, test_csv: Path, tmp_path: Path
 ) -> None:
-    fit(rows(200, 5), label="fraud", drop=("code",), **TINY).save(tmp_path / "other")
+    fit(rows(200, 5), label="fraud", drop=("code",), method="dp", **TINY).save(
+        tmp_path / "other"
+    )
     figures = tmp_path / "figures.json"
     figures.write_text(run("evaluate", tmp_path / "other", test_csv, "--json").stdout)
     assert run("card", tmp_path / "other", "--figures", figures).exit_code == 0

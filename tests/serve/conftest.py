@@ -36,7 +36,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, name in ((0, "model"), (1, "other")):
         with pytest.warns(UserWarning, match="no labelled anomalies"):
             model = package.fit(
-                folder / "train.csv", id="id", kinds={"code": "category"}, seed=seed, **QUICK
+                folder / "train.csv",
+                method="dp",
+                id="id",
+                kinds={"code": "category"},
+                seed=seed,
+                **QUICK,
             )
         model.save(folder / name)
     return folder

@@ -153,7 +153,7 @@ def refit(
     """
     started = time.monotonic()
     if model.training.get("fast"):
-        raise AnswerError(
+        raise model.error(
             "This model was distilled to one network (--fast), which cannot learn from "
             "answers. Fit it again without --fast, and refit that."
         )

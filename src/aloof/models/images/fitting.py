@@ -52,6 +52,7 @@ from aloof.models.images.views import View
 from aloof.phrases import count
 from aloof.training import resolve_device
 from aloof.vision import NONE, load_backbone
+from aloof.vision.features import LARGEST_AT_ONCE
 
 __all__ = ["are_images", "fit_images", "read_labelled"]
 
@@ -209,6 +210,11 @@ def fit_images(
         network.to(resolve_device(str(parameters.get("device", "auto"))))
         if patches is None:
             patches, chosen_because = choose_patches(network, found, y, train, method)
+        if not patches and max(found.shape[1:]) > LARGEST_AT_ONCE:
+            raise ImageError(
+                f"Whole images have at most {LARGEST_AT_ONCE:,} pixels on the longer side: "
+                f"size={LARGEST_AT_ONCE} (--size {LARGEST_AT_ONCE}). Patches may have more."
+            )
         if patches and method == Committee.method:
             raise ImageError(
                 "The method committee is for whole images (patches=False, --whole)."

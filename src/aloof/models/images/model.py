@@ -29,6 +29,7 @@ from aloof.models.images.views import View, check_view, view_from
 from aloof.models.results import highest
 from aloof.phrases import count
 from aloof.suggestion import closest
+from aloof.vision.features import LARGEST_AT_ONCE
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
 
 _AT_ONCE = 16  # images whose heat maps are made together
+_MUCH = 3  # times that images are larger than what is seen of them
+_DRAWN = 1024  # pixels on the longer side, where several images are in one picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +168,22 @@ class ImageModel(Model):
         if self.view is None:
             return []
         name, why = self.view.backbone.facts.name, self.training.get("chosen", "")
-        return [f"images with {name}, as {self.view.words} ({why})"]
+        return [f"images with {name}, as {self.view.words} ({why})", *self._shrunk()]
+
+    def _shrunk(self) -> list[str]:
+        """Say in words that images are made much smaller, if they are."""
+        if self.profile is None or not self.profile.sizes:
+            return []
+        height, width, _ = self.profile.sizes[0]
+        longer, seen = max(height, width), max(self.shape[1:])
+        if longer < _MUCH * seen:
+            return []
+        return [
+            f"images of {width:,} x {height:,} pixels as {self.shape[2]:,} x {self.shape[1]:,}:"
+            f" a defect of fewer than {2 * longer // seen} pixels is hardly seen. To look at "
+            f"all pixels, tile by tile: size={longer} (--size {longer}), which takes about "
+            f"{(longer // seen) ** 2} times as long"
+        ]
 
     def read(self, data: Any, *, progress: Progress | None = None) -> ImageSet:
         """Read images in the size and colours of the model.
@@ -371,9 +389,11 @@ class ImageModel(Model):
 
     def _draw(self, pixels: NDArray[Any], out: Path, names: list[str] | None) -> None:
         """Draw all images into a file, or, with names, each into a file of its own."""
-        from aloof.models.images.panels import explained, joined, png
+        from aloof.models.images.panels import explained_small, joined, png
 
-        rows, grow = explained(pixels, self.explain(pixels)), max(1, 192 // max(self.shape[1:]))
+        most = _DRAWN if names is None else max(self.shape[1:])
+        rows = explained_small(self, pixels, most)
+        grow = max(1, 192 // max(self.shape[1:]))
         if names is None:
             write_file(out, png(joined(rows, grow)), ImageError)
             return
@@ -414,13 +434,23 @@ class ImageModel(Model):
         done = self._evaluation(given, self.anomaly_score(found))
         if masks is None:
             return done
+        from aloof.models.images.panels import reduced
+
+        factor = -(-max(self.shape[1:]) // LARGEST_AT_ONCE)
+        at_once = 1 if factor > 1 else _AT_ONCE
         places = np.sort([*known, *np.flatnonzero(given == NORMAL)]).astype(np.int64)
         blank = np.zeros(self.shape[1:], bool)
-        marked = np.stack([known.get(int(place), blank) for place in places])
+        marked = np.stack(
+            [reduced(known.get(int(p), blank), factor, keeps_peaks=True) for p in places]
+        )
         heat = np.concatenate(
             [
-                self.explain(found.pixels[places[i : i + _AT_ONCE]]).difference
-                for i in range(0, len(places), _AT_ONCE)
+                reduced(
+                    self.explain(found.pixels[places[i : i + at_once]]).difference,
+                    factor,
+                    keeps_peaks=True,
+                )
+                for i in range(0, len(places), at_once)
             ]
         )
         pixels = roc_auc(marked.ravel().astype(np.int64), heat.ravel())

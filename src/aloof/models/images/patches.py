@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,10 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.models.images.manifest import ViewState
+from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
-from aloof.vision.features import patch_features, patch_grid
+from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid
 from aloof.vision.memory import coreset, distances
 
 if TYPE_CHECKING:
@@ -54,10 +57,11 @@ _MEMORY = 2_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
+_MOST_TOP = 40  # patches that make up the score of an image that is looked at by tiles
 _WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
-_BUDGET = 2**30  # bytes that features of training images may take
-_AT_ONCE = 16  # images
+_BUDGET = 2**30  # bytes that features of training images may take in memory
+_AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
 _PARTS = 2  # what is added: memory and detector
 
 
@@ -78,6 +82,8 @@ class PatchView:
     usual
         Of the memory and of the detector: the score of a patch in the middle, and that of the
         top patches of a normal image in the middle.
+    tiled
+        Whether images are looked at tile by tile: they are large.
     """
 
     backbone: Backbone
@@ -86,24 +92,26 @@ class PatchView:
     turn: Tensor
     memory: Tensor
     usual: Tensor
+    tiled: bool = False
 
     kind: ClassVar[str] = "patches"
 
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""
-        return patch_grid(self.backbone, self.shape[1:])
+        return patch_grid(self.backbone, self.shape[1:], tiled=self.tiled)
 
     @property
     def words(self) -> str:
         """What is compared, in words."""
         rows, columns = self.grid
-        return f"{columns} x {rows} patches of each image"
+        return f"{columns} x {rows} patches of each image{', by tiles' * self.tiled}"
 
     @property
     def n_top(self) -> int:
         """How many patches make up the score of an image."""
-        return n_top(self.grid)
+        # A defect is no larger where the image is.
+        return min(n_top(self.grid), _MOST_TOP) if self.tiled else n_top(self.grid)
 
     def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         """Raise: an image has many rows."""
@@ -137,12 +145,15 @@ class PatchView:
 
     def vectors(self, pixels: NDArray[Any]) -> Iterator[Tensor]:
         """Yield the vectors of patches of some images at a time."""
-        for found in patch_features(self.backbone, pixels):
-            yield self.turned(found)
+        found = patch_features(self.backbone, pixels, tiled=self.tiled, then=self._turned)
+        yield from map(torch.from_numpy, found)
 
     def turned(self, features: NDArray[np.float16]) -> Tensor:
         """Return the vectors of patches that have these features."""
-        return (torch.from_numpy(features).float() - self.mean) @ self.turn
+        return self._turned(torch.from_numpy(features))
+
+    def _turned(self, features: Tensor) -> Tensor:
+        return (features.float().to(self.mean.device) - self.mean) @ self.turn
 
     def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
         """Return the scores of images whose patches have these features."""
@@ -164,7 +175,8 @@ class PatchView:
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {"kind": self.kind, "shape": list(self.shape), **self.backbone.state()}
+        own = {"kind": self.kind, "shape": list(self.shape), "tiled": self.tiled}
+        return {**own, **self.backbone.state()}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what was learned, and the weights of the backbone."""
@@ -193,7 +205,8 @@ class PatchView:
             raise ValueError("the tensor images.usual is not in order")
         if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
-        return cls(backbone, shape, tensors["mean"], tensors["turn"], memory, tensors["usual"])
+        mean, turn, usual = (tensors[name] for name in ("mean", "turn", "usual"))
+        return cls(backbone, shape, mean, turn, memory, usual, state.tiled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +256,7 @@ class PatchRows:
 
 
 class _Features:
-    """Features of the patches of images: made once and kept, unless there are too many.
+    """Features of the patches of images: made once and kept, unless the disk is too small.
 
     Parameters
     ----------
@@ -253,27 +266,34 @@ class _Features:
         The images.
     """
 
-    def __init__(self, backbone: Backbone, pixels: NDArray[Any]) -> None:
-        self._backbone, self._pixels = backbone, pixels
-        rows, columns = patch_grid(backbone, (pixels.shape[2], pixels.shape[3]))
+    def __init__(self, backbone: Backbone, pixels: NDArray[Any], *, tiled: bool) -> None:
+        self._backbone, self._pixels, self._tiled = backbone, pixels, tiled
+        size = pixels.shape[2], pixels.shape[3]
+        rows, columns = patch_grid(backbone, size, tiled=tiled)
         shape = len(pixels), rows, columns, sum(backbone.channels)
+        self._at_once = max(1, min(_AT_ONCE, _PIXELS_AT_ONCE // prod(pixels.shape[1:])))
         self._kept: NDArray[np.float16] | None = None
-        if 2 * prod(shape) <= _BUDGET:
-            self._kept, start = np.empty(shape, np.float16), 0
-            for found in patch_features(backbone, pixels):
-                self._kept[start : start + len(found)] = found
+        if 2 * prod(shape) <= max(_BUDGET, disk_usage(gettempdir()).free // 2):
+            kept, start = allocated(shape, _BUDGET, np.float16), 0
+            for found in self.of(np.arange(len(pixels))):
+                kept[start : start + len(found)] = found
                 start += len(found)
+            self._kept = kept
 
     def __len__(self) -> int:
         return len(self._pixels)
 
     def of(self, places: NDArray[np.int64]) -> Iterator[NDArray[np.float16]]:
         """Yield the features of images at these places, some at a time."""
-        if self._kept is None:
-            yield from patch_features(self._backbone, self._pixels[places])
-            return
-        for start in range(0, len(places), _AT_ONCE):
-            yield self._kept[places[start : start + _AT_ONCE]]
+        limit = np.finfo(np.float16).max
+        for start in range(0, len(places), self._at_once):
+            some = places[start : start + self._at_once]
+            if self._kept is not None:
+                yield self._kept[some]
+                continue
+            pixels = self._pixels[some]
+            for found in patch_features(self._backbone, pixels, tiled=self._tiled):
+                yield found.clip(-limit, limit).astype(np.float16)
 
 
 def learn_patches(
@@ -298,13 +318,14 @@ def learn_patches(
     """
     channels, height, width = normal.shape[1:]
     shape = channels, height, width
-    grid = patch_grid(backbone, (height, width))
+    tiled = max(height, width) > LARGEST_AT_ONCE
+    grid = patch_grid(backbone, (height, width), tiled=tiled)
     rng = np.random.default_rng(derive(seed, Stream.SPLIT, 1))
     each = max(1, min(grid[0] * grid[1], _MOST_PATCHES // len(normal)))
     some = _some(len(normal), _MOST_PATCHES, seed)
     kept, places, owners = [], [], []
     owner = 0
-    features = _Features(backbone, normal)
+    features = _Features(backbone, normal, tiled=tiled)
     for found in features.of(some):
         flat = found.reshape(len(found), -1, found.shape[-1])
         for image in flat:
@@ -320,7 +341,7 @@ def learn_patches(
     chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
     memory = vectors[chosen]
     usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    view = PatchView(backbone, shape, mean, turn, memory, usual)
+    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled)
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
     far, place = [], 0

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from aloof.exceptions import ImageError
 from aloof.models import Progress
@@ -34,6 +34,7 @@ __all__ = [
     "ImageSet",
     "Size",
     "Source",
+    "allocated",
     "images_in_memory",
     "read_images",
     "take",
@@ -42,6 +43,7 @@ __all__ = [
 # Without a size, no image is made larger than this.
 LARGEST_SIDE = 128
 
+_LARGEST_STRETCHED, _LARGEST_WHOLE = 4096, 32_768  # what somebody may ask for
 _BUDGET = 2 * 2**30
 _BLOCK = 64  # images that a thread takes at once, and between two reports
 
@@ -139,7 +141,7 @@ def read_images(
     progress
         Called now and then with how many images were read, and how many there are.
     """
-    _check_options(size, channels)
+    _check_options(size, channels, _LARGEST_WHOLE if keeps_proportions else _LARGEST_STRETCHED)
     pillow()
     sources = [source] if isinstance(source, Collection | str | os.PathLike) else source
     collections = [
@@ -164,7 +166,7 @@ def read_images(
             looks = list(pool.map(_look, files))
             size, channels = _most_common(looks, size, channels, largest)
         shape = (channels, *((size, size) if isinstance(size, int) else size))
-        pixels = _allocated((len(files), *shape), memory_budget)
+        pixels = allocated((len(files), *shape), memory_budget)
         reasons: list[Look | str] = []
         read = partial(decode_whole, keeps_proportions=keeps_proportions, fill=fill)
         store = partial(_store, pixels, files, read)
@@ -230,18 +232,20 @@ def take(pixels: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.uint8
     """Return some of the images, on disk where they are on disk."""
     if not isinstance(pixels, np.memmap):
         return pixels[rows]
-    taken = _allocated((len(rows), *pixels.shape[1:]), budget=0)
+    taken = allocated((len(rows), *pixels.shape[1:]), budget=0)
     for start in range(0, len(rows), _BLOCK):
         taken[start : start + _BLOCK] = pixels[rows[start : start + _BLOCK]]
     return taken
 
 
-def _check_options(size: Size | None, channels: int | None) -> None:
+def _check_options(size: Size | None, channels: int | None, largest: int) -> None:
     sides = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-    if any(isinstance(side, bool) or not 1 <= side <= 4096 for side in sides) or (
+    if any(isinstance(side, bool) or not 1 <= side <= largest for side in sides) or (
         size is not None and len(sides) not in (1, 2)
     ):
-        raise ImageError(f"The size must be from 1 to 4,096 pixels per side; got {size!r}.")
+        raise ImageError(
+            f"The size must be from 1 to {largest:,} pixels per side; got {size!r}."
+        )
     if channels not in (None, 1, 3):
         raise ImageError(f"Images have 1 channel (grey) or 3 (colour); got {channels!r}.")
 
@@ -281,11 +285,12 @@ def _most_common(
     return size, channels
 
 
-def _allocated(shape: tuple[int, ...], budget: int) -> NDArray[np.uint8]:
-    if prod(shape) <= budget:
-        return np.empty(shape, np.uint8)
+def allocated(shape: tuple[int, ...], budget: int, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+    """Return room for numbers: in memory, or on disk where they take more than a budget."""
+    if prod(shape) * np.dtype(dtype).itemsize <= budget:
+        return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="aloof-") as file:  # has no name; gone with the map
-        return np.memmap(file, np.uint8, "w+", shape=shape)
+        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 def _store(

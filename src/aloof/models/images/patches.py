@@ -27,7 +27,7 @@ from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
-from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid
+from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
 from aloof.vision.memory import coreset, distances
 
 if TYPE_CHECKING:
@@ -108,6 +108,11 @@ class PatchView:
         return f"{columns} x {rows} patches of each image{', by tiles' * self.tiled}"
 
     @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+        return self.grid[0] * self.grid[1]
+
+    @property
     def n_top(self) -> int:
         """How many patches make up the score of an image."""
         # A defect is no larger where the image is.
@@ -137,7 +142,7 @@ class PatchView:
         """Return the code of the worst patch of each image."""
         worst = []
         for vectors in self.vectors(pixels):
-            rows = with_places(vectors)
+            rows = with_places(vectors).numpy()
             maps = self._combined(detector, vectors).reshape(len(vectors), -1)
             worst.append(rows.reshape(*maps.shape, -1)[np.arange(len(maps)), maps.argmax(1)])
         codes: NDArray[np.float64] = detector.latent(np.concatenate(worst))[0]
@@ -165,13 +170,27 @@ class PatchView:
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
         """Return the sum of what the memory and the detector say of patches."""
-        far = distances(vectors.flatten(0, -2), self.memory).double().numpy()
-        learned = detector.anomaly_score(with_places(vectors))
-        both = [
-            (part - float(middle)) / float(top - middle)
-            for part, (middle, top) in zip((far, learned), self.usual, strict=True)
-        ]
-        return np.asarray(sum(both)).reshape(vectors.shape[:-1])
+        learned = detector.anomaly_score(with_places(vectors).numpy())
+        far = distances(vectors.flatten(0, -2), self.memory)
+        joined = self._joined(torch.from_numpy(learned), far)
+        return joined.numpy().reshape(vectors.shape[:-1])
+
+    def _joined(self, learned: Tensor, far: Tensor) -> Tensor:
+        """Return the scores of patches by those of the detector, and their distances."""
+        usual = self.usual.double()
+        middle, spread = usual[:, 0], usual[:, 1] - usual[:, 0]
+        return (far.double() - middle[0]) / spread[0] + (learned - middle[1]) / spread[1]
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of the detector for some images, and what else `judged` needs."""
+        vectors = patch_tensor(self.backbone, images, tiled=self.tiled, then=self._turned)
+        flat = vectors.flatten(0, -2)
+        return with_places(vectors), distances(flat, self.memory, block=len(flat))
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images by the detector's scores of their rows."""
+        maps = self._joined(learned, *rest).reshape(-1, self.n_rows)
+        return maps.topk(self.n_top, 1).values.mean(1)
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -240,7 +259,9 @@ class PatchRows:
         """
         chosen = _some(len(self.features), _SCALED_BY, seed)
         scores = [
-            detector.anomaly_score(with_places(self.view.turned(found))).reshape(len(found), -1)
+            detector.anomaly_score(with_places(self.view.turned(found)).numpy()).reshape(
+                len(found), -1
+            )
             for found in self.features.of(chosen)
         ]
         usual = self.view.usual.clone()
@@ -386,13 +407,12 @@ def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return highest
 
 
-def with_places(vectors: Tensor) -> NDArray[np.float32]:
+def with_places(vectors: Tensor) -> Tensor:
     """Return vectors ``(n, rows, columns, size)`` as rows, with where they are at the end."""
     n, rows, columns, size = vectors.shape
-    where = _where(np.arange(rows * columns), (rows, columns))
-    flat = vectors.reshape(n, -1, size).numpy()
-    placed = np.broadcast_to(where, (n, *where.shape))
-    return np.concatenate([flat, placed], 2, dtype=np.float32).reshape(-1, size + 2)
+    where = torch.from_numpy(_where(np.arange(rows * columns), (rows, columns)))
+    placed = where.reshape(1, rows, columns, 2).expand(n, -1, -1, -1)
+    return torch.cat([vectors, placed], 3).reshape(-1, size + 2)
 
 
 def patch_epochs(n_rows: int, batch_size: int) -> int:
@@ -454,7 +474,7 @@ def _bad_rows(
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
             chosen = np.flatnonzero(covered >= _UNDER * covered.max())
-        yield with_places(vectors)[chosen]
+        yield with_places(vectors).numpy()[chosen]
 
 
 def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:

@@ -67,9 +67,7 @@ def trace(
 class _Tracer:
     """Writes the nodes of a trace; what does not depend on inputs is computed."""
 
-    def __init__(
-        self, inputs: Sequence[Value], made: torch.fx.GraphModule, each: int
-    ) -> None:
+    def __init__(self, inputs: Sequence[Value], made: torch.fx.GraphModule, each: int) -> None:
         self.g: Graph = inputs[0].graph
         self._inputs, self._made = list(inputs), made
         self._known: dict[torch.fx.Node, Any] = {}
@@ -129,9 +127,7 @@ class _Tracer:
 class _Call:
     """One operation: where it is written, and what is known of its result."""
 
-    def __init__(
-        self, tracer: _Tracer, node: torch.fx.Node, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, tracer: _Tracer, node: torch.fx.Node, options: dict[str, Any]) -> None:
         self.tracer, self.g, self.options = tracer, tracer.g, options
         self._node = node
 
@@ -174,7 +170,9 @@ def _torch_type(dtype: np.dtype[Any]) -> torch.dtype:
 
 def _sides(found: Any) -> list[int]:
     """Return one number for height and width, or both, as both."""
-    return [int(found)] * 2 if isinstance(found, int) else [*map(int, found)] * (2 // len(found))
+    return (
+        [int(found)] * 2 if isinstance(found, int) else [*map(int, found)] * (2 // len(found))
+    )
 
 
 def _convolution(

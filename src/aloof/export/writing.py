@@ -49,7 +49,7 @@ __all__ = ["Exported", "check_path", "described", "export", "to_onnx"]
 _PROBES, _TRIED = 16, 1000
 _MOST_NUMBERS = 4096  # of probe rows
 # Of images there are fewer: they are large.
-_TRIED_IMAGES = 32
+_TRIED_IMAGES, _TRIED_NUMBERS = 32, 2**23
 _PRECISE_ROWS = 64  # at a time
 # Trees decide by thresholds, and a row can be so near to one that the last bit decides. So many
 # rows of a committee may be on the other side.
@@ -382,7 +382,8 @@ def _compared(model: Model, lite: LiteModel) -> _Tried:
         They differ.
     """
     are_rows = len(_shape(model)) == 1
-    n = _TRIED if are_rows else _TRIED_IMAGES
+    size = math.prod(_shape(model))
+    n = _TRIED if are_rows else max(2, min(_TRIED_IMAGES, _TRIED_NUMBERS // size))
     inputs, rows = _made_up(model, n)
     wanted, found = _scored(model, rows), lite.run(inputs)
     scores, decision = found["anomaly_score"], model.detector.decision_

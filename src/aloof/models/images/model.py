@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.exceptions import DriftWarning, ImageError, ImageWarning, LabelError
+from aloof.imagery import Channels, Collection, Skipped, without_page
 from aloof.io import write_file
 from aloof.labels import ANOMALY, NORMAL
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
-from aloof.models.images.decoding import Channels
 from aloof.models.images.drift import ImageProfile, brightness, find_image_drift
 from aloof.models.images.expectation import expected_images
-from aloof.models.images.folders import Collection, Skipped
 from aloof.models.images.labels import ImageLabels, LabelOptions
 from aloof.models.images.masks import read_masks
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
@@ -430,7 +429,11 @@ class ImageModel(Model):
             )
         found = self.read(data)
         given = self._labels(found, wanted)
-        known = {} if masks is None else read_masks(masks, found, given == ANOMALY)
+        known: dict[int, NDArray[np.bool_]] = {}
+        if masks is not None:
+            known = read_masks(
+                masks, found, given == ANOMALY, otherwise="have no say about pixels"
+            )
         done = self._evaluation(given, self.anomaly_score(found))
         if masks is None:
             return done
@@ -616,14 +619,17 @@ def _places_of(ids: Sequence[str], images: ImageSet) -> NDArray[np.int64]:
     for id in ids:
         asked = Path(id).as_posix()
         paths = {asked, *(_within(asked, path) for path in images.paths)}
-        found = [place for place, name in enumerate(images.names) if name in paths]
-        if not found:
-            found = [p for p, name in enumerate(images.names) if name.endswith(f"/{asked}")]
+        for names in (images.names, tuple(map(without_page, images.names))):
+            found = [place for place, name in enumerate(names) if name in paths]
+            if not found:
+                found = [p for p, name in enumerate(names) if name.endswith(f"/{asked}")]
+            if found:
+                break
         if not found:
             raise ImageError(f"There is no image {id!r}{closest(asked, images.names)}.")
         if len(found) > 1:
             shown = ", ".join(images.names[place] for place in found[:3])
-            raise ImageError(f"{id!r} can be {shown}: name the folder as well.")
+            raise ImageError(f"{id!r} can be {shown}: name one of them in full.")
         places += found
     return np.array(places, np.int64)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.models.images.decoding import pillow
+from aloof.imagery import pillow
 from aloof.models.images.model import ImageExplanation
 
 if TYPE_CHECKING:

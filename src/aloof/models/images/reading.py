@@ -18,16 +18,21 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from aloof.exceptions import ImageError
-from aloof.models import Progress
-from aloof.models.images.decoding import (
+from aloof.imagery import (
     Channels,
+    Collection,
     Look,
+    Reader,
+    Skipped,
     decode_whole,
     look,
+    open_images,
+    page_of,
+    paged,
     pillow,
     strict_pillow,
 )
-from aloof.models.images.folders import Collection, Reader, Skipped, open_images
+from aloof.models import Progress
 
 __all__ = [
     "LARGEST_SIDE",
@@ -51,7 +56,7 @@ Size = int | tuple[int, int]
 _File = tuple[int, Reader, str]  # the number of its source, what opens it, its name
 
 
-_Read = Callable[[bytes, tuple[int, int], Channels], tuple[NDArray[np.uint8], Look]]
+_Read = Callable[..., tuple[NDArray[np.uint8], Look]]
 
 Source = Collection | str | os.PathLike[str]
 
@@ -114,7 +119,8 @@ def read_images(
 ) -> ImageSet:
     """Read images and bring them to one size.
 
-    A file that cannot be read is left out, with the reason.
+    A file that cannot be read is left out, with the reason. Every page of a TIFF file is an
+    image, called as in ``scan.tif#2``.
 
     Parameters
     ----------
@@ -155,11 +161,10 @@ def read_images(
         stack.enter_context(strict_pillow())
         readers = [stack.enter_context(collection.opened()) for collection in collections]
         pool = stack.enter_context(ThreadPoolExecutor(n_threads))
-        files = [
-            (number, reader, name)
-            for number, reader in enumerate(readers)
-            for name in collections[number].names
-        ]
+        files: list[_File] = []
+        for number, reader in enumerate(readers):
+            for names in pool.map(partial(paged, reader=reader), collections[number].names):
+                files += [(number, reader, name) for name in names]
         if keeps_proportions and isinstance(size, int):
             largest, size = size, None
         if size is None or channels is None:
@@ -185,11 +190,11 @@ def read_images(
         if number not in origins:
             raise ImageError(_nothing(collection, (*collection.skipped, *skipped)))
         skipped += collection.skipped
-    names = tuple(files[place][2] for place in good)
+    kept = tuple(files[place][2] for place in good)
     return ImageSet(
         _closed_up(pixels, good),
-        names,
-        tuple(PurePosixPath(name).parent.name for name in names),
+        kept,
+        tuple(PurePosixPath(name).parent.name for name in kept),
         origins,
         tuple(sorted(skipped, key=lambda each: each.name)),
         tuple(collection.path for collection in collections),
@@ -261,7 +266,7 @@ def _look(file: _File) -> Look | None:
     _, reader, name = file
     try:
         with reader(name) as opened:
-            return look(opened)
+            return look(opened, page_of(name))
     except ImageError:  # `decode` will say what is wrong
         return None
 
@@ -304,7 +309,8 @@ def _store(
             with reader(name) as file:
                 content = file.read()
             channels: Channels = 1 if depth == 1 else 3
-            pixels[place], seen = read(content, (height, width), channels)
+            wanted = (height, width), channels
+            pixels[place], seen = read(content, *wanted, page=page_of(name))
             found.append(seen)
         except ImageError as error:
             found.append(str(error))

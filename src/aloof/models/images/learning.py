@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.estimators import DETECTORS, Detector, fit_many
-from aloof.exceptions import CalibrationWarning, ImageError
-from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
+from aloof.estimators import DETECTORS, VAE, Detector, fit_many
+from aloof.exceptions import CalibrationWarning, ImageError, ImageWarning
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models import fit_detector
 from aloof.models.images.patches import (
     PATCH_DEFAULTS,
@@ -26,6 +26,10 @@ from aloof.vision import Backbone
 __all__ = ["WHOLE_DEFAULTS", "fit_patches", "fit_whole"]
 
 WHOLE_DEFAULTS: dict[str, Any] = {"hidden": (256, 64), "latent_dim": 32}
+_USELESS = (
+    "The labelled anomalies do not help to recognise one another by their patches, so they "
+    "count nothing. With masks of the defects (--masks), they may."
+)
 _Fitted = tuple[Detector, Any, dict[str, int], list[str]]
 
 
@@ -96,7 +100,8 @@ def fit_patches(
 ) -> _Fitted:
     """Learn from features of patches.
 
-    As `fit_whole`; masks go by the place of their image.
+    As `fit_whole`; masks go by the place of their image. The detector is a VAE that knows no
+    labels. A detector of `method` learns what labelled defects add.
     """
     normal = train[labels[train] != ANOMALY]
     bad = train[labels[train] == ANOMALY]
@@ -112,17 +117,26 @@ def fit_patches(
     )
     defaults = dict(PATCH_DEFAULTS)
     batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
-    defaults["max_epochs"] = patch_epochs(int((found.labels == 0).sum()), batch_size)
-    detector = _detector(method, defaults, parameters, common)
+    defaults["max_epochs"] = patch_epochs(len(found.rows), batch_size)
+    detector = _unlabelled(method, defaults, parameters, common)
+    tasks = [(found.rows, np.full(len(found.rows), np.nan))]
+    taught: Detector | None = None
+    if found.view.lessons is not None and method != VAE.method:
+        n_members = max(1, int(common["n_members"]) // 2)
+        taught = _detector(method, defaults, parameters, {**common, "n_members": n_members})
+        y = np.repeat([np.nan, ANOMALY], [len(found.rows), len(found.bad)])
+        tasks.append((np.concatenate([found.rows, found.bad]), y))
     kept = None if checkpoint is None else str(checkpoint)
-    y = with_gaps(np.where(found.labels == 1, ANOMALY, UNLABELLED))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        fit_many([detector], [(found.rows, y)], checkpoint=kept)
-    view = found.scaled(detector, seed)
+        fit_many([each for each in (detector, taught) if each], tasks, checkpoint=kept)
+    view = found.scaled(detector, taught, seed)
     scores = found.training_scores(view, detector)
     detector._take_scores(scores, np.arange(len(scores)))
     remarks: list[str] = []
+    if len(bad) and view.lessons is None:
+        remarks.append(_USELESS)
+        warnings.warn(_USELESS, ImageWarning, stacklevel=3)
     if len(held_out):
         scores = view.scores(detector, take(images.pixels, held_out))
         detector._calibrate(scores, np.full(len(scores), UNLABELLED))
@@ -154,3 +168,16 @@ def _detector(
         raise ImageError(f"{kind.__name__} has no parameter {unknown[0]!r}.")
     own = {name: value for name, value in defaults.items() if name in known}
     return kind(**{**own, **parameters, **common})
+
+
+def _unlabelled(
+    method: str,
+    defaults: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> Detector:
+    """Return a VAE with what it shares with a method."""
+    _detector(method, defaults, parameters, common)  # refuses what the method does not know
+    known = VAE().get_params(deep=False)
+    shared = {name: value for name, value in parameters.items() if name in known}
+    return _detector(VAE.method, defaults, shared, common)

@@ -1,17 +1,16 @@
 """Defects of a few pixels: every patch of an image is compared with patches of normal ones.
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
-distance to the nearest counts. A detector of rows, DP-VAE unless somebody says otherwise,
-learns from the same patches, and where they are in the image. It also learns from labelled
-defects: of an image that is known to be bad only some patch is, so the farthest from the memory
-are its anomalies, or those under a mask. Both are brought to one scale and added. The memory
-knows no labels, so it sees kinds of defects that nobody has labelled just as well as before.
+distance to the nearest counts. A VAE learns from the same patches, and where they are in the
+image. Both are brought to one scale and added, and neither knows labels. What labelled defects
+teach is added to that: of an image that is known to be bad only some patch is, so the farthest
+from the memory are its anomalies, or those under a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
 from aloof.models.images.manifest import ViewState
 from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
 from aloof.training import Stream, derive
@@ -50,7 +50,7 @@ PATCH_DEFAULTS: dict[str, Any] = {
 }
 _STEPS = 1500  # batches that a network learns from
 _MOST_PATCHES = 20_000  # of normal images, to learn from
-_MEMORY = 2_000  # of them that are kept
+_MEMORY = 1_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
@@ -78,6 +78,8 @@ class PatchView:
     usual
         Of the memory and of the detector: the score of a patch in the middle, and that of the
         top patches of a normal image in the middle.
+    lessons
+        What labelled defects add; None: nothing.
     """
 
     backbone: Backbone
@@ -86,6 +88,7 @@ class PatchView:
     turn: Tensor
     memory: Tensor
     usual: Tensor
+    lessons: Lessons | None = None
 
     kind: ClassVar[str] = "patches"
 
@@ -98,7 +101,8 @@ class PatchView:
     def words(self) -> str:
         """What is compared, in words."""
         rows, columns = self.grid
-        return f"{columns} x {rows} patches of each image"
+        labels = "" if self.lessons is None else f"; labels count {self.lessons.share:.2f}"
+        return f"{columns} x {rows} patches of each image{labels}"
 
     @property
     def n_top(self) -> int:
@@ -153,31 +157,43 @@ class PatchView:
             yield self._combined(detector, vectors)
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
-        """Return the sum of what the memory and the detector say of patches."""
-        far = distances(vectors.flatten(0, -2), self.memory).double().numpy()
-        learned = detector.anomaly_score(with_places(vectors))
-        both = [
+        """Return the sum of what the memory, the detector and labels say of patches."""
+        flat, rows = vectors.flatten(0, -2), with_places(vectors)
+        far = distances(flat, self.memory)
+        parts = far.double().numpy(), detector.anomaly_score(rows)
+        total = sum(
             (part - float(middle)) / float(top - middle)
-            for part, (middle, top) in zip((far, learned), self.usual, strict=True)
-        ]
-        return np.asarray(sum(both)).reshape(vectors.shape[:-1])
+            for part, (middle, top) in zip(parts, self.usual, strict=True)
+        )
+        if self.lessons is not None:
+            total = total + self.lessons(flat, far, rows)
+        return np.asarray(total).reshape(vectors.shape[:-1])
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {"kind": self.kind, "shape": list(self.shape), **self.backbone.state()}
+        lessons = None if self.lessons is None else self.lessons.state()
+        own = {"kind": self.kind, "shape": list(self.shape), "lessons": lessons}
+        return {**own, **self.backbone.state()}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what was learned, and the weights of the backbone."""
         own = {name: getattr(self, name) for name in ("mean", "turn", "memory", "usual")}
-        return {**own, **weights_of(self.backbone)}
+        lessons = {} if self.lessons is None else self.lessons.tensors()
+        return {**own, **lessons, **weights_of(self.backbone)}
 
     @classmethod
     def restored(
-        cls, backbone: Backbone, shape: Shape, state: ViewState, tensors: Mapping[str, Tensor]
+        cls,
+        backbone: Backbone,
+        shape: Shape,
+        state: ViewState,
+        tensors: dict[str, Tensor],
+        device: str,
     ) -> PatchView:
         """Return the view that was kept; a ValueError says what is wrong with it."""
         n = sum(backbone.channels)
         size = tensors["turn"].shape[-1] if "turn" in tensors else 0
+        lessons = Lessons.taken(state.lessons, tensors, size, device)
         shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
         for name in ("mean", "turn", "memory", "usual"):
             value = tensors.get(name)
@@ -193,46 +209,55 @@ class PatchView:
             raise ValueError("the tensor images.usual is not in order")
         if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
-        return cls(backbone, shape, tensors["mean"], tensors["turn"], memory, tensors["usual"])
+        own = {name: tensors[name] for name in ("mean", "turn", "memory", "usual")}
+        return cls(backbone, shape, **own, lessons=lessons)
 
 
 @dataclass(frozen=True, eq=False)
 class PatchRows:
-    """What a detector learns of patches.
+    """What detectors learn of patches.
 
     Attributes
     ----------
     view
-        All but what is usual for the detector, which `scaled` finds out.
-    rows, labels
-        Vectors of patches with their places, and 1 for those that are anomalies.
+        All but what is usual for detectors, which `scaled` finds out.
+    rows, bad
+        Vectors of patches with their places, of normal images and of labelled defects.
     features
         Of the patches of all normal images.
     """
 
     view: PatchView
     rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
+    bad: NDArray[np.float32]
     features: _Features
 
-    def scaled(self, detector: Detector, seed: int) -> PatchView:
-        """Return the view with what is usual for a fitted detector.
+    def scaled(self, detector: Detector, taught: Detector | None, seed: int) -> PatchView:
+        """Return the view with what is usual for fitted detectors.
 
         Parameters
         ----------
         detector
-            Fitted to the rows.
+            Fitted to the rows of normal images.
+        taught
+            Fitted to those of labelled defects as well; None: there is none.
         seed
             Of the fit.
         """
+        usual, lessons = self.view.usual.clone(), self.view.lessons
+        usual[1] = _usual(self._scores(detector, seed), self.view.n_top)
+        if taught is not None and lessons is not None:
+            lessons = lessons.taught(taught, self._scores(taught, seed), self.view.n_top)
+        return replace(self.view, usual=usual, lessons=lessons)
+
+    def _scores(self, detector: Detector, seed: int) -> NDArray[np.float64]:
+        """Return what a detector says of patches of some normal images."""
         chosen = _some(len(self.features), _SCALED_BY, seed)
         scores = [
             detector.anomaly_score(with_places(self.view.turned(found))).reshape(len(found), -1)
             for found in self.features.of(chosen)
         ]
-        usual = self.view.usual.clone()
-        usual[1] = _usual(np.concatenate(scores), self.view.n_top)
-        return PatchView(**{**vars(self.view), "usual": usual})
+        return np.concatenate(scores)
 
     def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
         """Return the scores of all normal images."""
@@ -340,29 +365,30 @@ def learn_patches(
         far.append(distance.reshape(-1, n_patches).double().numpy())
     distances_of = np.concatenate(far)
     finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
-    usual[0] = _usual(np.nan_to_num(finite, nan=float(np.nanmax(finite))), view.n_top)
+    known = np.nan_to_num(finite, nan=float(np.nanmax(finite)))
+    usual[0] = _usual(known, view.n_top)
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
     )
-    bad = [
-        row
-        for place in range(len(anomalies))
-        for row in _bad_rows(view, anomalies[place], masks.get(place))
-    ]
-    labels = np.repeat([0, 1], [len(rows), sum(map(len, bad))])
-    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels, features)
+    labelled, bad = [], [rows[:0]]
+    for number, image in enumerate(anomalies):
+        found_bad, found_all = _bad_rows(view, image, masks.get(number))
+        bad.append(found_bad)
+        labelled.append(found_all)
+    lessons = learn_contrast(
+        labelled,
+        (view.turned(found).flatten(1, 2) for found in features.of(some[looked_at])),
+        known,
+        view.n_top,
+        derive(seed, Stream.SPLIT, 4),
+    )
+    view = replace(view, lessons=lessons)
+    return PatchRows(view, rows, np.concatenate(bad), features)
 
 
 def n_top(grid: tuple[int, int]) -> int:
     """Return how many patches make up the score of an image."""
     return max(1, min(grid[0] * grid[1], max(3, round(_TOP * grid[0] * grid[1]))))
-
-
-def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the mean of the n highest scores of each map."""
-    flat = maps.reshape(len(maps), -1)
-    highest: NDArray[np.float64] = np.partition(flat, -n, axis=1)[:, -n:].mean(1)
-    return highest
 
 
 def with_places(vectors: Tensor) -> NDArray[np.float32]:
@@ -419,21 +445,25 @@ def _usual(scores: NDArray[np.float64], n: int) -> Tensor:
 
 def _bad_rows(
     view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None
-) -> Iterator[NDArray[np.float32]]:
-    """Yield the rows of patches that make an image an anomaly, as it is and mirrored."""
-    for flips in ((), (1,), (0,), (0, 1)):
+) -> tuple[NDArray[np.float32], LabelledPatches]:
+    """Return rows of the patches that make an image an anomaly, as it is and mirrored."""
+    rows = []
+    for flips in ((0, 1), (0,), (1,), ()):  # the image as it is comes last
         turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
-        far = distances(vectors.flatten(0, -2), view.memory).double().numpy()
+        far = distances(vectors.flatten(0, -2), view.memory)
         if mask is None:
             level = float(view.usual[0, 1])
-            worst = np.argsort(-far, kind="stable")[:_WORST]
-            chosen = worst[far[worst] >= level]
+            worst = np.argsort(-far.numpy(), kind="stable")[:_WORST]
+            chosen = worst[far.numpy()[worst] >= level]
             chosen = chosen if len(chosen) else worst[:1]
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
             chosen = np.flatnonzero(covered >= _UNDER * covered.max())
-        yield with_places(vectors)[chosen]
+        rows.append(with_places(vectors)[chosen])
+    found = np.concatenate(rows)
+    bad = torch.from_numpy(np.ascontiguousarray(found[:, : view.turn.shape[1]]))
+    return found, LabelledPatches(bad, vectors.flatten(0, -2), far)
 
 
 def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:

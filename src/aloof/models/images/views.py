@@ -158,7 +158,7 @@ class WholeView:
         return weights_of(self.backbone)
 
 
-def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
+def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> View:
     """Return the view that was kept; a ValueError says what is wrong with it."""
     from aloof.models.images.patches import PatchView
 
@@ -179,7 +179,7 @@ def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
     if found.kind != PatchView.kind:
         raise ValueError(f"there is no view {found.kind!r}")
     own = {name: v for name, v in tensors.items() if not name.startswith(_BACKBONE)}
-    return PatchView.restored(backbone, shape, found, own)
+    return PatchView.restored(backbone, shape, found, own, device)
 
 
 def check_view(view: View, detector: Detector) -> None:

@@ -16,6 +16,7 @@ from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models import fit_detector
 from aloof.models.images.patches import (
     PATCH_DEFAULTS,
+    PatchRows,
     learn_patches,
     patch_epochs,
 )
@@ -23,7 +24,14 @@ from aloof.models.images.reading import ImageSet, take
 from aloof.models.images.views import Shape, WholeView
 from aloof.vision import Backbone
 
-__all__ = ["WHOLE_DEFAULTS", "fit_patches", "fit_whole"]
+__all__ = [
+    "WHOLE_DEFAULTS",
+    "fit_patches",
+    "fit_whole",
+    "patch_detectors",
+    "patch_tasks",
+    "whole_detector",
+]
 
 WHOLE_DEFAULTS: dict[str, Any] = {"hidden": (256, 64), "latent_dim": 32}
 _USELESS = (
@@ -72,7 +80,7 @@ def fit_whole(
     )
     y = np.concatenate([labels, np.full(len(bad), ANOMALY)])
     more = len(labels) + np.arange(len(bad))
-    detector = _detector(method, WHOLE_DEFAULTS, parameters, common)
+    detector = whole_detector(method, parameters, common)
     counts, remarks = fit_detector(
         detector,
         lambda places: rows[places],
@@ -108,24 +116,13 @@ def fit_patches(
     good = take(images.pixels, normal)
     seed = int(common["random_state"])
     places = {int(place): number for number, place in enumerate(bad)}
-    found = learn_patches(
-        backbone,
-        good,
+    found = learn_patches(backbone, good, seed).labelled(
         take(images.pixels, bad),
         {places[place]: mask for place, mask in masks.items() if place in places},
         seed,
     )
-    defaults = dict(PATCH_DEFAULTS)
-    batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
-    defaults["max_epochs"] = patch_epochs(len(found.rows), batch_size)
-    detector = _unlabelled(method, defaults, parameters, common)
-    tasks = [(found.rows, np.full(len(found.rows), np.nan))]
-    taught: Detector | None = None
-    if found.view.lessons is not None and method != VAE.method:
-        n_members = max(1, int(common["n_members"]) // 2)
-        taught = _detector(method, defaults, parameters, {**common, "n_members": n_members})
-        y = np.repeat([np.nan, ANOMALY], [len(found.rows), len(found.bad)])
-        tasks.append((np.concatenate([found.rows, found.bad]), y))
+    detector, taught = patch_detectors(found, method, parameters, common)
+    tasks = patch_tasks(found, taught=taught is not None)
     kept = None if checkpoint is None else str(checkpoint)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -151,6 +148,13 @@ def fit_patches(
     return detector, view, counts, remarks
 
 
+def whole_detector(
+    method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
+) -> Detector:
+    """Return a detector for features of whole images; parameters as in `fit_whole`."""
+    return _detector(method, WHOLE_DEFAULTS, parameters, common)
+
+
 def _shape(images: ImageSet) -> Shape:
     channels, height, width = images.shape
     return channels, height, width
@@ -170,14 +174,41 @@ def _detector(
     return kind(**{**own, **parameters, **common})
 
 
-def _unlabelled(
-    method: str,
-    defaults: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    common: Mapping[str, Any],
-) -> Detector:
-    """Return a VAE with what it shares with a method."""
-    _detector(method, defaults, parameters, common)  # refuses what the method does not know
+def patch_detectors(
+    found: PatchRows, method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[Detector, Detector | None]:
+    """Return the detectors that are to learn from patches.
+
+    Parameters
+    ----------
+    found
+        What they learn from.
+    method, parameters, common
+        As in `fit_whole`.
+
+    Returns
+    -------
+    A VAE that knows no labels; and a detector of the method that does, with half as many
+    members, or None where labels teach nothing.
+    """
+    defaults = dict(PATCH_DEFAULTS)
+    batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
+    defaults["max_epochs"] = patch_epochs(len(found.rows), batch_size)
+    n_members = max(1, int(common["n_members"]) // 2)
+    taught = _detector(method, defaults, parameters, {**common, "n_members": n_members})
     known = VAE().get_params(deep=False)
     shared = {name: value for name, value in parameters.items() if name in known}
-    return _detector(VAE.method, defaults, shared, common)
+    plain = _detector(VAE.method, defaults, shared, common)
+    teaches = found.view.lessons is not None and method != VAE.method
+    return plain, taught if teaches else None
+
+
+def patch_tasks(
+    found: PatchRows, *, taught: bool
+) -> list[tuple[NDArray[np.float32], NDArray[np.float64]]]:
+    """Return rows and labels for the detectors of `patch_detectors`."""
+    tasks = [(found.rows, np.full(len(found.rows), np.nan))]
+    if taught:
+        y = np.repeat([np.nan, float(ANOMALY)], [len(found.rows), len(found.bad)])
+        tasks.append((np.concatenate([found.rows, found.bad]), y))
+    return tasks

@@ -150,7 +150,11 @@ class PatchView:
 
     def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
         """Return the scores of images whose patches have these features."""
-        return top_mean(self._combined(detector, self.turned(features)), self.n_top)
+        return top_mean(self.map_of(detector, features), self.n_top)
+
+    def map_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[np.float64]:
+        """Return the scores of patches that have these features."""
+        return self._combined(detector, self.turned(features))
 
     def _maps(self, detector: Detector, pixels: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
         for vectors in self.vectors(pixels):
@@ -225,12 +229,41 @@ class PatchRows:
         Vectors of patches with their places, of normal images and of labelled defects.
     features
         Of the patches of all normal images.
+    looked_at, far
+        Some of these images, and how far their patches are from the memory.
     """
 
     view: PatchView
     rows: NDArray[np.float32]
     bad: NDArray[np.float32]
     features: _Features
+    looked_at: NDArray[np.int64]
+    far: NDArray[np.float64]
+
+    def labelled(
+        self, anomalies: NDArray[Any], masks: Mapping[int, NDArray[np.bool_]], seed: int
+    ) -> PatchRows:
+        """Return the same, with what labelled anomalies teach.
+
+        Parameters
+        ----------
+        anomalies
+            Images ``(n, channels, height, width)``.
+        masks
+            Where the defects of some are, ``(height, width)``, by their place.
+        seed
+            Of the fit.
+        """
+        found = [_bad_rows(self.view, image, masks.get(k)) for k, image in enumerate(anomalies)]
+        lessons = learn_contrast(
+            [patches for _, patches in found],
+            (self.view.turned(part).flatten(1, 2) for part in self.features.of(self.looked_at)),
+            self.far,
+            self.view.n_top,
+            derive(seed, Stream.SPLIT, 4),
+        )
+        bad = np.concatenate([self.bad, *(rows for rows, _ in found)])
+        return replace(self, view=replace(self.view, lessons=lessons), bad=bad)
 
     def scaled(self, detector: Detector, taught: Detector | None, seed: int) -> PatchView:
         """Return the view with what is usual for fitted detectors.
@@ -301,23 +334,15 @@ class _Features:
             yield self._kept[places[start : start + _AT_ONCE]]
 
 
-def learn_patches(
-    backbone: Backbone,
-    normal: NDArray[Any],
-    anomalies: NDArray[Any],
-    masks: Mapping[int, NDArray[np.bool_]],
-    seed: int,
-) -> PatchRows:
-    """Remember patches of normal images, and find those of labelled images that are bad.
+def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchRows:
+    """Remember patches of normal images.
 
     Parameters
     ----------
     backbone
         What makes features.
-    normal, anomalies
+    normal
         Images ``(n, channels, height, width)``.
-    masks
-        Where the defects of some anomalies are, ``(height, width)``, by their place.
     seed
         Of the fit.
     """
@@ -370,20 +395,7 @@ def learn_patches(
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
     )
-    labelled, bad = [], [rows[:0]]
-    for number, image in enumerate(anomalies):
-        found_bad, found_all = _bad_rows(view, image, masks.get(number))
-        bad.append(found_bad)
-        labelled.append(found_all)
-    lessons = learn_contrast(
-        labelled,
-        (view.turned(found).flatten(1, 2) for found in features.of(some[looked_at])),
-        known,
-        view.n_top,
-        derive(seed, Stream.SPLIT, 4),
-    )
-    view = replace(view, lessons=lessons)
-    return PatchRows(view, rows, np.concatenate(bad), features)
+    return PatchRows(view, rows, rows[:0], features, some[looked_at], known)
 
 
 def n_top(grid: tuple[int, int]) -> int:

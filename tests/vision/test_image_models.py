@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -18,6 +20,7 @@ from aloof.exceptions import ImageError, ImageWarning, ModelError
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models.images import ImageModel, read_images
 from aloof.models.images.choosing import worth_features
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast
 from aloof.models.images.patches import PatchView, top_mean
 from aloof.models.images.views import WholeView
 from aloof.vision import PACKAGED
@@ -139,6 +142,57 @@ def test_the_score_of_an_image_is_the_mean_of_its_worst_patches(
     np.testing.assert_allclose(alone, patches.anomaly_score(pixels)[3:4], rtol=1e-3)
 
 
+def test_labels_add_to_the_scores_of_patches_and_never_take_away(
+    patches: ImageModel, tree: Path, backbone: str
+) -> None:
+    alone = aloof.fit(normal=tree / "good", backbone=backbone, patches=True, **FAST)
+    assert isinstance(patches.view, PatchView)
+    assert isinstance(alone.view, PatchView)
+    assert alone.view.lessons is None
+    assert patches.view.lessons is not None
+    assert patches.view.lessons.detector is not None
+    assert 0 < patches.view.lessons.share <= 1
+    torch.testing.assert_close(patches.view.memory, alone.view.memory)
+    pixels = patches.read(tree / "test").pixels
+    with_labels = patches.view.maps(patches.detector, pixels)
+    without = alone.view.maps(alone.detector, pixels)
+    gained = with_labels - without
+    assert gained.min() > -1e-3
+    assert gained.max() > 0.1
+    blank = replace(patches.view, lessons=None)
+    np.testing.assert_allclose(blank.maps(patches.detector, pixels), without, atol=1e-3)
+
+
+def labelled(seed: int, *, bad: bool) -> LabelledPatches:
+    """Return an image of 50 patches; five count as bad, and perhaps are."""
+    rng = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(50, 8, generator=rng)
+    vectors[:5, 0] += 6 * bad
+    return LabelledPatches(vectors[:5], vectors, vectors.square().mean(1))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_labels_count_as_far_as_they_help_to_recognise_one_another(alike: bool) -> None:
+    bad = [labelled(seed, bad=alike) for seed in range(4)]
+    normal = torch.randn(40, 50, 8, generator=torch.Generator().manual_seed(9))
+    far = normal.square().mean(2).double().numpy()
+    lessons = learn_contrast(bad, [normal[:25], normal[25:]], far, 3, 0)
+    if not alike:
+        assert lessons is None
+        return
+    assert lessons is not None
+    assert lessons.share == 1
+    gained = lessons(normal.flatten(0, 1), torch.from_numpy(far.ravel()), np.empty((0, 10)))
+    assert gained.min() == 0
+    assert (gained > 0).mean() < 0.05
+    new = labelled(99, bad=True)
+    assert lessons(new.vectors, new.far, np.empty((0, 10)))[:5].min() > 0.5
+    few = learn_contrast(bad[:2], [normal], far, 3, 0)  # too few to leave one out
+    assert few is not None
+    assert few.share == pytest.approx(0.2)
+    assert learn_contrast([], [normal], far, 3, 0) is None
+
+
 def test_whole_images_are_told_apart(whole: ImageModel, tree: Path) -> None:
     assert isinstance(whole.view, WholeView)
     found = whole.evaluate(tree / "test", normal="good", anomaly="bad")
@@ -174,6 +228,24 @@ def test_tensors_of_a_view_that_were_changed_are_refused(
     save_file(tensors, path)
     with pytest.raises(ModelError, match="was changed"):
         aloof.load(tmp_path / "model")
+
+
+def test_lessons_that_cannot_be_are_refused(patches: ImageModel) -> None:
+    assert isinstance(patches.view, PatchView)
+    lessons = patches.view.lessons
+    assert lessons is not None
+    size = lessons.defects.shape[1]
+    state, tensors = lessons.state(), lessons.tensors()
+    assert Lessons.taken(None, {"memory": lessons.defects}, size, "cpu") is None
+    for change, wrong in (
+        ({"lessons.defects": lessons.defects[:, 1:]}, "another shape"),
+        ({"lessons.defects": lessons.defects / 0}, "not of numbers"),
+        ({"lessons.numbers": torch.zeros(6, dtype=torch.float64)}, "out of range"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            Lessons.taken(state, {**tensors, **change}, size, "cpu")
+    with pytest.raises(ValueError, match="no method"):
+        Lessons.taken({"method": "other"}, dict(tensors), size, "cpu")
 
 
 def test_the_same_seed_gives_the_same_model(tree: Path, weights: Path) -> None:

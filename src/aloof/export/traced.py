@@ -84,13 +84,14 @@ class _Tracer:
             elif node.op == "call_function":
                 self._known[node] = self._done(node)
         (found,) = self._made.graph.output_node().args
-        several = found if isinstance(found, tuple | list) else [found]
-        return [self.value(self._known[node]) for node in several]  # type: ignore[index]
+        several: Any = found if isinstance(found, tuple | list) else [found]
+        return [self.value(self._known[node]) for node in several]
 
     def _done(self, node: torch.fx.Node) -> Any:
-        arguments, options = torch.fx.node.map_arg(
+        both: Any = torch.fx.node.map_arg(
             (node.args, node.kwargs), lambda part: self._known[part]
         )
+        arguments, options = both
         if node.target is operator.getitem:
             return arguments[0][arguments[1]]
         shape = _shape(node)
@@ -246,7 +247,7 @@ def _pool(kind: str) -> Callable[..., Any]:
     def write(
         call: _Call, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, *rest: Any
     ) -> Any:
-        given = {}
+        given: dict[str, Any] = {}
         if kind == "AveragePool" and any(_sides(padding)):
             given["count_include_pad"] = int(bool(rest[1])) if len(rest) > 1 else 1
         found = call.value(x).do(

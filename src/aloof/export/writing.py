@@ -195,7 +195,7 @@ def _written(model: Model) -> tuple[bytes, _Tried]:
             "words": str(model.threshold),
         },
         "n_calibration": None if decision.calibration is None else len(decision.calibration),
-        "model_sha256": _digest(detector),
+        "model_sha256": _digest(model),
         **_particulars(model),
         "probes": _probes(model),
     }
@@ -237,9 +237,12 @@ def _viewed(graph: Graph, view: View, detector: Detector, pixels: Value) -> Valu
     """Return the scores of images by what a view sees of them."""
     with graph.part("see"):
         rows, *rest = trace(view.seen, pixels, shape=view.shape)
-    learned = score(detector, rows)
+    learned = []
+    for number, each in enumerate(view.detectors(detector)):
+        with graph.part(f"detector {number}"):
+            learned.append(score(each, rows))
     with graph.part("judge"):
-        (scores,) = trace(view.judged, learned, *rest, each=view.n_rows)
+        (scores,) = trace(view.judged, *learned, *rest, each=view.n_rows)
     return scores
 
 
@@ -284,9 +287,11 @@ def described(column: Column) -> dict[str, Any]:
     return found
 
 
-def _digest(detector: Detector) -> str:
-    """Return what tells this detector from others: its weights, thresholds, parameters."""
-    manifest, tensors = describe(detector)
+def _digest(model: Model) -> str:
+    """Return what tells this model from others: its weights, thresholds, parameters."""
+    manifest, tensors = describe(model.detector)
+    if isinstance(model, ImageModel) and model.view is not None:
+        tensors = {**tensors, **{f"images.{k}": v for k, v in model.view.tensors().items()}}
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["coreset", "distances"]
+__all__ = ["BLOCK", "coreset", "distances"]
 
-_BLOCK = 4096
+BLOCK = 4096
 _PROJECTED = 48  # dimensions that distances are measured in while patches are chosen
 
 
@@ -52,7 +52,7 @@ def distances(
     *,
     own: Tensor | None = None,
     owners: Tensor | None = None,
-    block: int = _BLOCK,
+    block: int = BLOCK,
 ) -> Tensor:
     """Return the mean square over the features of the distance to the nearest in a bank.
 

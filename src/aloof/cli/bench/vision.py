@@ -13,6 +13,7 @@ from aloof.cli.bench.command import (
     Experiment,
     Jobs,
     Json,
+    Minutes,
     Out,
     Ray,
     TablesOnly,
@@ -37,8 +38,8 @@ def vision(
     systems: Annotated[
         str | None,
         typer.Option(
-            help="With commas between: pixels, whole-knn, whole-dp, whole-mml, "
-            "whole-committee, memory, patches. Default: all."
+            help="With commas between: patches, memory, pixels, pixels-256, whole-knn, "
+            "whole-dp, whole-mml, whole-committee. Default: all but pixels-256."
         ),
     ] = None,
     labels: Annotated[
@@ -55,6 +56,7 @@ def vision(
         str | None, typer.Option(help="The folder of MVTec AD, VisA or BTAD.")
     ] = None,
     experiment: Experiment = None,
+    minutes: Minutes = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     ray: Ray = False,
@@ -68,8 +70,9 @@ def vision(
     are labelled, four never are. Classes of photographs follow the paper's protocol. MVTec AD,
     VisA and BTAD are read from a folder that you have.
 
-    Writes table.md, table.csv and records.jsonl. Stop it whenever you like: the same command
-    continues.
+    Writes table.md, table.csv and records.jsonl. Stop it whenever you like, or say when it has
+    to stop (--minutes): the same command continues. On a GPU, one system after the other learns
+    from all images at once, and --jobs are the processes that draw surfaces.
 
     Try first: **aloof bench vision --problems tiles --normal 20 --systems memory,patches**
     """
@@ -94,6 +97,7 @@ def vision(
             out or Path("results") / (spec.name or "vision"),
             device=device,
             jobs=jobs,
+            minutes=minutes,
             ray=ray,
             tables_only=tables_only,
             as_json=as_json,

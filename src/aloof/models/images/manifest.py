@@ -34,6 +34,7 @@ class ViewState(Section):
     sha256: Text
     licence: Text
     strides: Annotated[list[_Side], Field(min_length=1, max_length=8)]
+    lessons: dict[str, Any] | None = None  # of a detector that learned from labelled patches
 
 
 class ImageManifest(Section):

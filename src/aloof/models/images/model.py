@@ -579,7 +579,7 @@ class ImageModel(Model):
     ) -> dict[str, Any]:
         seen, view = state.get("view"), None  # older models take pixels
         if seen is not None:
-            view = view_from(seen, tensors)
+            view = view_from(seen, tensors, str(detector.device_))
             check_view(view, detector)
             tensors = {}
         elif len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):

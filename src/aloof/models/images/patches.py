@@ -1,17 +1,16 @@
 """Defects of a few pixels: every patch of an image is compared with patches of normal ones.
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
-distance to the nearest counts. A detector of rows, DP-VAE unless somebody says otherwise,
-learns from the same patches, and where they are in the image. It also learns from labelled
-defects: of an image that is known to be bad only some patch is, so the farthest from the memory
-are its anomalies, or those under a mask. Both are brought to one scale and added. The memory
-knows no labels, so it sees kinds of defects that nobody has labelled just as well as before.
+distance to the nearest counts. A VAE learns from the same patches, and where they are in the
+image. Both are brought to one scale and added, and neither knows labels. What labelled defects
+teach is added to that: of an image that is known to be bad only some patch is, so the farthest
+from the memory are its anomalies, or those under a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -22,13 +21,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
 from aloof.models.images.manifest import ViewState
 from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
 from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
-from aloof.vision.memory import coreset, distances
+from aloof.vision.memory import BLOCK, coreset, distances
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -53,7 +53,7 @@ PATCH_DEFAULTS: dict[str, Any] = {
 }
 _STEPS = 1500  # batches that a network learns from
 _MOST_PATCHES = 20_000  # of normal images, to learn from
-_MEMORY = 2_000  # of them that are kept
+_MEMORY = 1_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
@@ -82,6 +82,8 @@ class PatchView:
     usual
         Of the memory and of the detector: the score of a patch in the middle, and that of the
         top patches of a normal image in the middle.
+    lessons
+        What labelled defects add; None: nothing.
     tiled
         Whether images are looked at tile by tile: they are large.
     """
@@ -92,6 +94,7 @@ class PatchView:
     turn: Tensor
     memory: Tensor
     usual: Tensor
+    lessons: Lessons | None = None
     tiled: bool = False
 
     kind: ClassVar[str] = "patches"
@@ -105,7 +108,9 @@ class PatchView:
     def words(self) -> str:
         """What is compared, in words."""
         rows, columns = self.grid
-        return f"{columns} x {rows} patches of each image{', by tiles' * self.tiled}"
+        labels = "" if self.lessons is None else f"; labels count {self.lessons.share:.2f}"
+        tiles = ", by tiles" if self.tiled else ""
+        return f"{columns} x {rows} patches of each image{tiles}{labels}"
 
     @property
     def n_rows(self) -> int:
@@ -162,53 +167,85 @@ class PatchView:
 
     def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
         """Return the scores of images whose patches have these features."""
-        return top_mean(self._combined(detector, self.turned(features)), self.n_top)
+        return top_mean(self.map_of(detector, features), self.n_top)
+
+    def map_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[np.float64]:
+        """Return the scores of patches that have these features."""
+        return self._combined(detector, self.turned(features))
 
     def _maps(self, detector: Detector, pixels: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
         for vectors in self.vectors(pixels):
             yield self._combined(detector, vectors)
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
-        """Return the sum of what the memory and the detector say of patches."""
-        learned = detector.anomaly_score(with_places(vectors).numpy())
-        far = distances(vectors.flatten(0, -2), self.memory)
-        joined = self._joined(torch.from_numpy(learned), far)
+        """Return the sum of what the memory, the detector and labels say of patches."""
+        seen = self._seen(vectors)
+        rows = seen[0].numpy()
+        learned = [each.anomaly_score(rows) for each in self.detectors(detector)]
+        joined = self._joined(*map(torch.from_numpy, learned), *seen[1:])
         return joined.numpy().reshape(vectors.shape[:-1])
 
-    def _joined(self, learned: Tensor, far: Tensor) -> Tensor:
-        """Return the scores of patches by those of the detector, and their distances."""
+    def _seen(self, vectors: Tensor, block: int = BLOCK) -> tuple[Tensor, ...]:
+        """Return the rows of detectors, distances to the memory, and what labels say."""
+        flat = vectors.flatten(0, -2)
+        far = distances(flat, self.memory, block=block)
+        rows = with_places(vectors)
+        if self.lessons is None:
+            return rows, far
+        return rows, far, self.lessons.contrast(flat, far, block=block)
+
+    def _joined(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of patches by those of detectors, and what `_seen` gives."""
+        taught = rest[0] if len(self.detectors(None)) > 1 else None
+        far, *contrast = rest if taught is None else rest[1:]
         usual = self.usual.double()
         middle, spread = usual[:, 0], usual[:, 1] - usual[:, 0]
-        return (far.double() - middle[0]) / spread[0] + (learned - middle[1]) / spread[1]
+        total = (far.double() - middle[0]) / spread[0] + (learned - middle[1]) / spread[1]
+        if self.lessons is not None:
+            total = total + self.lessons.gained(contrast[0], taught)
+        return total
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+        taught = None if self.lessons is None else self.lessons.detector
+        return (detector,) if taught is None else (detector, taught)
 
     def seen(self, images: Tensor) -> tuple[Tensor, ...]:
-        """Return the rows of the detector for some images, and what else `judged` needs."""
+        """Return the rows of detectors for some images, and what else `judged` needs."""
         vectors = patch_tensor(self.backbone, images, tiled=self.tiled, then=self._turned)
-        flat = vectors.flatten(0, -2)
-        return with_places(vectors), distances(flat, self.memory, block=len(flat))
+        return self._seen(vectors, block=vectors.shape[0] * self.n_rows)
 
     def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
-        """Return the scores of images by the detector's scores of their rows."""
+        """Return the scores of images by the detectors' scores of their rows."""
         maps = self._joined(learned, *rest).reshape(-1, self.n_rows)
         return maps.topk(self.n_top, 1).values.mean(1)
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
+        lessons = None if self.lessons is None else self.lessons.state()
         own = {"kind": self.kind, "shape": list(self.shape), "tiled": self.tiled}
+        own |= {"lessons": lessons}
         return {**own, **self.backbone.state()}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what was learned, and the weights of the backbone."""
         own = {name: getattr(self, name) for name in ("mean", "turn", "memory", "usual")}
-        return {**own, **weights_of(self.backbone)}
+        lessons = {} if self.lessons is None else self.lessons.tensors()
+        return {**own, **lessons, **weights_of(self.backbone)}
 
     @classmethod
     def restored(
-        cls, backbone: Backbone, shape: Shape, state: ViewState, tensors: Mapping[str, Tensor]
+        cls,
+        backbone: Backbone,
+        shape: Shape,
+        state: ViewState,
+        tensors: dict[str, Tensor],
+        device: str,
     ) -> PatchView:
         """Return the view that was kept; a ValueError says what is wrong with it."""
         n = sum(backbone.channels)
         size = tensors["turn"].shape[-1] if "turn" in tensors else 0
+        lessons = Lessons.taken(state.lessons, tensors, size, device)
         shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
         for name in ("mean", "turn", "memory", "usual"):
             value = tensors.get(name)
@@ -224,49 +261,84 @@ class PatchView:
             raise ValueError("the tensor images.usual is not in order")
         if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
-        mean, turn, usual = (tensors[name] for name in ("mean", "turn", "usual"))
-        return cls(backbone, shape, mean, turn, memory, usual, state.tiled)
+        own = {name: tensors[name] for name in ("mean", "turn", "memory", "usual")}
+        return cls(backbone, shape, **own, lessons=lessons, tiled=state.tiled)
 
 
 @dataclass(frozen=True, eq=False)
 class PatchRows:
-    """What a detector learns of patches.
+    """What detectors learn of patches.
 
     Attributes
     ----------
     view
-        All but what is usual for the detector, which `scaled` finds out.
-    rows, labels
-        Vectors of patches with their places, and 1 for those that are anomalies.
+        All but what is usual for detectors, which `scaled` finds out.
+    rows, bad
+        Vectors of patches with their places, of normal images and of labelled defects.
     features
         Of the patches of all normal images.
+    looked_at, far
+        Some of these images, and how far their patches are from the memory.
     """
 
     view: PatchView
     rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
+    bad: NDArray[np.float32]
     features: _Features
+    looked_at: NDArray[np.int64]
+    far: NDArray[np.float64]
 
-    def scaled(self, detector: Detector, seed: int) -> PatchView:
-        """Return the view with what is usual for a fitted detector.
+    def labelled(
+        self, anomalies: NDArray[Any], masks: Mapping[int, NDArray[np.bool_]], seed: int
+    ) -> PatchRows:
+        """Return the same, with what labelled anomalies teach.
+
+        Parameters
+        ----------
+        anomalies
+            Images ``(n, channels, height, width)``.
+        masks
+            Where the defects of some are, ``(height, width)``, by their place.
+        seed
+            Of the fit.
+        """
+        found = [_bad_rows(self.view, image, masks.get(k)) for k, image in enumerate(anomalies)]
+        lessons = learn_contrast(
+            [patches for _, patches in found],
+            (self.view.turned(part).flatten(1, 2) for part in self.features.of(self.looked_at)),
+            self.far,
+            self.view.n_top,
+            derive(seed, Stream.SPLIT, 4),
+        )
+        bad = np.concatenate([self.bad, *(rows for rows, _ in found)])
+        return replace(self, view=replace(self.view, lessons=lessons), bad=bad)
+
+    def scaled(self, detector: Detector, taught: Detector | None, seed: int) -> PatchView:
+        """Return the view with what is usual for fitted detectors.
 
         Parameters
         ----------
         detector
-            Fitted to the rows.
+            Fitted to the rows of normal images.
+        taught
+            Fitted to those of labelled defects as well; None: there is none.
         seed
             Of the fit.
         """
+        usual, lessons = self.view.usual.clone(), self.view.lessons
+        usual[1] = _usual(self._scores(detector, seed), self.view.n_top)
+        if taught is not None and lessons is not None:
+            lessons = lessons.taught(taught, self._scores(taught, seed), self.view.n_top)
+        return replace(self.view, usual=usual, lessons=lessons)
+
+    def _scores(self, detector: Detector, seed: int) -> NDArray[np.float64]:
+        """Return what a detector says of patches of some normal images."""
         chosen = _some(len(self.features), _SCALED_BY, seed)
         scores = [
-            detector.anomaly_score(with_places(self.view.turned(found)).numpy()).reshape(
-                len(found), -1
-            )
-            for found in self.features.of(chosen)
+            detector.anomaly_score(with_places(self.view.turned(part)).numpy())
+            for part in self.features.of(chosen)
         ]
-        usual = self.view.usual.clone()
-        usual[1] = _usual(np.concatenate(scores), self.view.n_top)
-        return PatchView(**{**vars(self.view), "usual": usual})
+        return np.concatenate(scores).reshape(-1, self.view.n_rows)
 
     def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
         """Return the scores of all normal images."""
@@ -317,23 +389,15 @@ class _Features:
                 yield found.clip(-limit, limit).astype(np.float16)
 
 
-def learn_patches(
-    backbone: Backbone,
-    normal: NDArray[Any],
-    anomalies: NDArray[Any],
-    masks: Mapping[int, NDArray[np.bool_]],
-    seed: int,
-) -> PatchRows:
-    """Remember patches of normal images, and find those of labelled images that are bad.
+def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchRows:
+    """Remember patches of normal images.
 
     Parameters
     ----------
     backbone
         What makes features.
-    normal, anomalies
+    normal
         Images ``(n, channels, height, width)``.
-    masks
-        Where the defects of some anomalies are, ``(height, width)``, by their place.
     seed
         Of the fit.
     """
@@ -382,29 +446,17 @@ def learn_patches(
         far.append(distance.reshape(-1, n_patches).double().numpy())
     distances_of = np.concatenate(far)
     finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
-    usual[0] = _usual(np.nan_to_num(finite, nan=float(np.nanmax(finite))), view.n_top)
+    known = np.nan_to_num(finite, nan=float(np.nanmax(finite)))
+    usual[0] = _usual(known, view.n_top)
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
     )
-    bad = [
-        row
-        for place in range(len(anomalies))
-        for row in _bad_rows(view, anomalies[place], masks.get(place))
-    ]
-    labels = np.repeat([0, 1], [len(rows), sum(map(len, bad))])
-    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels, features)
+    return PatchRows(view, rows, rows[:0], features, some[looked_at], known)
 
 
 def n_top(grid: tuple[int, int]) -> int:
     """Return how many patches make up the score of an image."""
     return max(1, min(grid[0] * grid[1], max(3, round(_TOP * grid[0] * grid[1]))))
-
-
-def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the mean of the n highest scores of each map."""
-    flat = maps.reshape(len(maps), -1)
-    highest: NDArray[np.float64] = np.partition(flat, -n, axis=1)[:, -n:].mean(1)
-    return highest
 
 
 def with_places(vectors: Tensor) -> Tensor:
@@ -460,21 +512,25 @@ def _usual(scores: NDArray[np.float64], n: int) -> Tensor:
 
 def _bad_rows(
     view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None
-) -> Iterator[NDArray[np.float32]]:
-    """Yield the rows of patches that make an image an anomaly, as it is and mirrored."""
-    for flips in ((), (1,), (0,), (0, 1)):
+) -> tuple[NDArray[np.float32], LabelledPatches]:
+    """Return rows of the patches that make an image an anomaly, as it is and mirrored."""
+    rows = []
+    for flips in ((0, 1), (0,), (1,), ()):  # the image as it is comes last
         turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
-        far = distances(vectors.flatten(0, -2), view.memory).double().numpy()
+        far = distances(vectors.flatten(0, -2), view.memory)
         if mask is None:
             level = float(view.usual[0, 1])
-            worst = np.argsort(-far, kind="stable")[:_WORST]
-            chosen = worst[far[worst] >= level]
+            worst = np.argsort(-far.numpy(), kind="stable")[:_WORST]
+            chosen = worst[far.numpy()[worst] >= level]
             chosen = chosen if len(chosen) else worst[:1]
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
             chosen = np.flatnonzero(covered >= _UNDER * covered.max())
-        yield with_places(vectors).numpy()[chosen]
+        rows.append(with_places(vectors).numpy()[chosen])
+    found = np.concatenate(rows)
+    bad = torch.from_numpy(np.ascontiguousarray(found[:, : view.turn.shape[1]]))
+    return found, LabelledPatches(bad, vectors.flatten(0, -2), far)
 
 
 def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:

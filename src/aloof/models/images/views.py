@@ -70,11 +70,17 @@ class View(Protocol):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return maps ``(n, height, width)``, scores, and a level that normal images reach."""
 
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+
     def seen(self, images: Tensor) -> tuple[Tensor, ...]:
-        """Return the rows of the detector for some images, and what else `judged` needs."""
+        """Return the rows of detectors for some images, and what else `judged` needs."""
 
     def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
-        """Return the scores of images by the detector's scores of their rows."""
+        """Return the scores of images.
+
+        Takes the scores that each detector gives their rows, and what else `seen` returned.
+        """
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""
@@ -123,6 +129,10 @@ class WholeView:
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the anomaly score of each image."""
         return detector.anomaly_score(self.features(pixels))
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows: that of the model."""
+        return (detector,)
 
     def seen(self, images: Tensor) -> tuple[Tensor, ...]:
         """Return a row for each image; see `View`."""
@@ -181,7 +191,7 @@ class WholeView:
         return weights_of(self.backbone)
 
 
-def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
+def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> View:
     """Return the view that was kept; a ValueError says what is wrong with it."""
     from aloof.models.images.patches import PatchView
 
@@ -202,7 +212,7 @@ def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
     if found.kind != PatchView.kind:
         raise ValueError(f"there is no view {found.kind!r}")
     own = {name: v for name, v in tensors.items() if not name.startswith(_BACKBONE)}
-    return PatchView.restored(backbone, shape, found, own)
+    return PatchView.restored(backbone, shape, found, own, device)
 
 
 def check_view(view: View, detector: Detector) -> None:

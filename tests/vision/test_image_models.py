@@ -182,11 +182,13 @@ def test_labels_count_as_far_as_they_help_to_recognise_one_another(alike: bool) 
         return
     assert lessons is not None
     assert lessons.share == 1
-    gained = lessons(normal.flatten(0, 1), torch.from_numpy(far.ravel()), np.empty((0, 10)))
+    contrast = lessons.contrast(normal.flatten(0, 1), torch.from_numpy(far.ravel()))
+    gained = lessons.gained(contrast, None).numpy()
     assert gained.min() == 0
     assert (gained > 0).mean() < 0.05
     new = labelled(99, bad=True)
-    assert lessons(new.vectors, new.far, np.empty((0, 10)))[:5].min() > 0.5
+    contrast = lessons.contrast(new.vectors, new.far)
+    assert lessons.gained(contrast, None)[:5].min() > 0.5
     few = learn_contrast(bad[:2], [normal], far, 3, 0)  # too few to leave one out
     assert few is not None
     assert few.share == pytest.approx(0.2)
@@ -299,6 +301,16 @@ def test_masks_that_do_not_belong_are_refused(
     Image.new("L", (SIDE, 40), 255).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="64 x 40 pixels, and its image 64 x 64"):
         fit(masks, backbone=weights)
+    Image.new("L", (SIDE // 2, SIDE // 2), 255).save(masks / "001_mask.png")
+    (masks / "002_mask.png").unlink()
+    with pytest.warns(ImageWarning) as said:
+        fit(masks, backbone=weights)
+    assert [w for w in map(str, (each.message for each in said)) if "mask" in w] == [
+        "1 mask resized to the size of the image, such as: 001_mask.png has 32 x 32 pixels, "
+        "and its image 64 x 64 pixels.",
+        "1 of 4 anomalies without a mask, such as '002.png'; they are learned from where they "
+        "look strangest.",
+    ]
     Image.new("L", (SIDE, SIDE), 0).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="marks no defect"):
         fit(masks, backbone=weights)
@@ -348,6 +360,7 @@ def test_images_of_many_sizes_and_a_damaged_one(
         )
     assert model.shape == (3, SIDE, SIDE)
     assert model.training["n_skipped"] == 1
+    assert model.training["n_images"] == 16 - 1 + 4 + 2 + 2
 
 
 def test_images_keep_their_proportions(tmp_path: Path) -> None:
@@ -386,17 +399,14 @@ def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
         patches.features(surface(1, 0))
 
 
-def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
+def test_a_server_gives_the_scores_of_the_model(
     patches: ImageModel, tree: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("fastapi")
-    from aloof.export import to_onnx
     from aloof.serve.images import ServedImages
     from aloof.serve.limits import Limits
     from aloof.serve.served import Asked, Scored
 
-    with pytest.raises(ModelError, match="with a backbone cannot be exported"):
-        to_onnx(patches)
     served = ServedImages(patches, Limits())
     Image.new("RGB", (120, 60), (200, 90, 10)).save(tmp_path / "wide.png")
     rows = served._decoded([(tmp_path / "wide.png").read_bytes()], None, Asked())
@@ -405,6 +415,10 @@ def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
     np.testing.assert_allclose(
         answer.scores, patches.anomaly_score(tmp_path / "wide.png"), rtol=1e-6
     )
+    pages = [Image.new("L", (SIDE, SIDE), grey) for grey in (10, 200)]
+    pages[0].save(tmp_path / "pages.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(ImageError, match="Image 1 has 2 pages; send each as an image"):
+        served._decoded([(tmp_path / "pages.tif").read_bytes()], None, Asked())
 
 
 def test_whole_images_take_a_committee(tree: Path, weights: Path) -> None:

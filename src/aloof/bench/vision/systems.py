@@ -99,7 +99,8 @@ class Bench:
     @cached_property
     def test_patches(self) -> list[NDArray[np.float16]]:
         """Features of the patches of the images to score."""
-        return list(patch_features(self.network, self.problem.test))
+        found = patch_features(self.network, self.problem.test)
+        return [part.astype(np.float16) for part in found]
 
     @property
     def common(self) -> dict[str, Any]:

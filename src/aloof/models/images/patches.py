@@ -426,7 +426,7 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
     memory = vectors[chosen]
     usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled)
+    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled=tiled)
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
     far, place = [], 0

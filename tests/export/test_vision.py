@@ -6,6 +6,7 @@ import csv
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,14 @@ from aloof.export.graph import Graph
 from aloof.export.traced import trace
 from aloof.lite import load
 from aloof.lite.cli import main
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few() -> Iterator[None]:
+    """Try exported files with fewer images, which takes less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aloof.export.writing._TRIED_IMAGES", 4)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.vision.memory import coreset, distances
+from aloof.vision.memory import BLOCK, coreset, distances
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -85,10 +85,8 @@ class Lessons:
     detector_level: float = 0.0
     detector_unit: float = 1.0
 
-    def __call__(
-        self, vectors: Tensor, far: Tensor, rows: NDArray[np.float32]
-    ) -> NDArray[np.float64]:
-        """Return what patches gain; never less than 0.
+    def contrast(self, vectors: Tensor, far: Tensor, *, block: int = BLOCK) -> Tensor:
+        """Return the contrast of patches.
 
         Parameters
         ----------
@@ -96,16 +94,25 @@ class Lessons:
             Of patches, ``(n, size)``.
         far
             Their distances to the memory.
-        rows
-            What a detector takes of them.
+        block
+            How many are compared at a time.
         """
-        ratios = _ratios(vectors, far, self.defects, self.soft)
-        gained = np.maximum(0.0, ratios - self.level) / self.unit
-        if self.detector is not None:
-            learned = self.detector.anomaly_score(rows)
-            gained += np.maximum(0.0, learned - self.detector_level) / self.detector_unit
-        found: NDArray[np.float64] = self.share * gained
-        return found
+        return _ratios(vectors, far, self.defects, self.soft, block=block)
+
+    def gained(self, contrast: Tensor, learned: Tensor | None) -> Tensor:
+        """Return what patches gain; never less than 0.
+
+        Parameters
+        ----------
+        contrast
+            Of patches.
+        learned
+            What the detector says of them; None: there is none.
+        """
+        gained = (contrast - self.level).clamp_min(0) / self.unit
+        if learned is not None:
+            gained = gained + (learned - self.detector_level).clamp_min(0) / self.detector_unit
+        return self.share * gained
 
     def taught(self, detector: Detector, scores: NDArray[np.float64], n_top: int) -> Lessons:
         """Return these lessons with a detector that learned from labelled patches.
@@ -209,9 +216,8 @@ def learn_contrast(
     for part in vectors:
         places = slice(start, start + len(part))
         there = torch.from_numpy(far[places].ravel())
-        ratios[places] = _ratios(part.flatten(0, 1), there, defects, soft).reshape(
-            len(part), -1
-        )
+        contrast = _ratios(part.flatten(0, 1), there, defects, soft)
+        ratios[places] = contrast.reshape(len(part), -1).numpy()
         start += len(part)
     tops = top_mean(ratios, n_top)
     level = float(np.quantile(tops, 1 - _REACHED))
@@ -229,11 +235,12 @@ def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return highest
 
 
-def _ratios(vectors: Tensor, far: Tensor, defects: Tensor, soft: float) -> NDArray[np.float64]:
+def _ratios(
+    vectors: Tensor, far: Tensor, defects: Tensor, soft: float, *, block: int = BLOCK
+) -> Tensor:
     """Return logarithms of the distance to the memory over that to defects."""
-    near = distances(vectors, defects).double() + soft
-    found: NDArray[np.float64] = (far.double().clamp_min(1e-9) / near).log().numpy()
-    return found
+    near = distances(vectors, defects, block=block).double() + soft
+    return (far.double().clamp_min(1e-9) / near).log()
 
 
 def _kept(labelled: Sequence[LabelledPatches], seed: int) -> Tensor:
@@ -250,7 +257,7 @@ def _share(
     reached = []
     for place, image in enumerate(labelled):
         others = _kept([*labelled[:place], *labelled[place + 1 :]], seed)
-        ratios = _ratios(image.vectors, image.far, others, soft)
+        ratios = _ratios(image.vectors, image.far, others, soft).numpy()
         reached.append(top_mean(ratios[None], n_top)[0] > level)
     # Normal images reach the level, too: a few by definition.
     return max(0.0, (float(np.mean(reached)) - _REACHED) / (1 - _REACHED))

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,11 +23,12 @@ from torch import Tensor
 
 from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
 from aloof.models.images.manifest import ViewState
+from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
-from aloof.vision.features import patch_features, patch_grid
-from aloof.vision.memory import coreset, distances
+from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
+from aloof.vision.memory import BLOCK, coreset, distances
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -54,10 +57,11 @@ _MEMORY = 1_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
+_MOST_TOP = 40  # patches that make up the score of an image that is looked at by tiles
 _WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
-_BUDGET = 2**30  # bytes that features of training images may take
-_AT_ONCE = 16  # images
+_BUDGET = 2**30  # bytes that features of training images may take in memory
+_AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
 _PARTS = 2  # what is added: memory and detector
 
 
@@ -80,6 +84,8 @@ class PatchView:
         top patches of a normal image in the middle.
     lessons
         What labelled defects add; None: nothing.
+    tiled
+        Whether images are looked at tile by tile: they are large.
     """
 
     backbone: Backbone
@@ -89,25 +95,33 @@ class PatchView:
     memory: Tensor
     usual: Tensor
     lessons: Lessons | None = None
+    tiled: bool = False
 
     kind: ClassVar[str] = "patches"
 
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""
-        return patch_grid(self.backbone, self.shape[1:])
+        return patch_grid(self.backbone, self.shape[1:], tiled=self.tiled)
 
     @property
     def words(self) -> str:
         """What is compared, in words."""
         rows, columns = self.grid
         labels = "" if self.lessons is None else f"; labels count {self.lessons.share:.2f}"
-        return f"{columns} x {rows} patches of each image{labels}"
+        tiles = ", by tiles" if self.tiled else ""
+        return f"{columns} x {rows} patches of each image{tiles}{labels}"
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+        return self.grid[0] * self.grid[1]
 
     @property
     def n_top(self) -> int:
         """How many patches make up the score of an image."""
-        return n_top(self.grid)
+        # A defect is no larger where the image is.
+        return min(n_top(self.grid), _MOST_TOP) if self.tiled else n_top(self.grid)
 
     def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         """Raise: an image has many rows."""
@@ -133,7 +147,7 @@ class PatchView:
         """Return the code of the worst patch of each image."""
         worst = []
         for vectors in self.vectors(pixels):
-            rows = with_places(vectors)
+            rows = with_places(vectors).numpy()
             maps = self._combined(detector, vectors).reshape(len(vectors), -1)
             worst.append(rows.reshape(*maps.shape, -1)[np.arange(len(maps)), maps.argmax(1)])
         codes: NDArray[np.float64] = detector.latent(np.concatenate(worst))[0]
@@ -141,12 +155,15 @@ class PatchView:
 
     def vectors(self, pixels: NDArray[Any]) -> Iterator[Tensor]:
         """Yield the vectors of patches of some images at a time."""
-        for found in patch_features(self.backbone, pixels):
-            yield self.turned(found)
+        found = patch_features(self.backbone, pixels, tiled=self.tiled, then=self._turned)
+        yield from map(torch.from_numpy, found)
 
     def turned(self, features: NDArray[np.float16]) -> Tensor:
         """Return the vectors of patches that have these features."""
-        return (torch.from_numpy(features).float() - self.mean) @ self.turn
+        return self._turned(torch.from_numpy(features))
+
+    def _turned(self, features: Tensor) -> Tensor:
+        return (features.float().to(self.mean.device) - self.mean) @ self.turn
 
     def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
         """Return the scores of images whose patches have these features."""
@@ -162,21 +179,52 @@ class PatchView:
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
         """Return the sum of what the memory, the detector and labels say of patches."""
-        flat, rows = vectors.flatten(0, -2), with_places(vectors)
-        far = distances(flat, self.memory)
-        parts = far.double().numpy(), detector.anomaly_score(rows)
-        total = sum(
-            (part - float(middle)) / float(top - middle)
-            for part, (middle, top) in zip(parts, self.usual, strict=True)
-        )
+        seen = self._seen(vectors)
+        rows = seen[0].numpy()
+        learned = [each.anomaly_score(rows) for each in self.detectors(detector)]
+        joined = self._joined(*map(torch.from_numpy, learned), *seen[1:])
+        return joined.numpy().reshape(vectors.shape[:-1])
+
+    def _seen(self, vectors: Tensor, block: int = BLOCK) -> tuple[Tensor, ...]:
+        """Return the rows of detectors, distances to the memory, and what labels say."""
+        flat = vectors.flatten(0, -2)
+        far = distances(flat, self.memory, block=block)
+        rows = with_places(vectors)
+        if self.lessons is None:
+            return rows, far
+        return rows, far, self.lessons.contrast(flat, far, block=block)
+
+    def _joined(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of patches by those of detectors, and what `_seen` gives."""
+        taught = rest[0] if len(self.detectors(None)) > 1 else None
+        far, *contrast = rest if taught is None else rest[1:]
+        usual = self.usual.double()
+        middle, spread = usual[:, 0], usual[:, 1] - usual[:, 0]
+        total = (far.double() - middle[0]) / spread[0] + (learned - middle[1]) / spread[1]
         if self.lessons is not None:
-            total = total + self.lessons(flat, far, rows)
-        return np.asarray(total).reshape(vectors.shape[:-1])
+            total = total + self.lessons.gained(contrast[0], taught)
+        return total
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+        taught = None if self.lessons is None else self.lessons.detector
+        return (detector,) if taught is None else (detector, taught)
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of detectors for some images, and what else `judged` needs."""
+        vectors = patch_tensor(self.backbone, images, tiled=self.tiled, then=self._turned)
+        return self._seen(vectors, block=vectors.shape[0] * self.n_rows)
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images by the detectors' scores of their rows."""
+        maps = self._joined(learned, *rest).reshape(-1, self.n_rows)
+        return maps.topk(self.n_top, 1).values.mean(1)
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         lessons = None if self.lessons is None else self.lessons.state()
-        own = {"kind": self.kind, "shape": list(self.shape), "lessons": lessons}
+        own = {"kind": self.kind, "shape": list(self.shape), "tiled": self.tiled}
+        own |= {"lessons": lessons}
         return {**own, **self.backbone.state()}
 
     def tensors(self) -> dict[str, Tensor]:
@@ -214,7 +262,7 @@ class PatchView:
         if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
         own = {name: tensors[name] for name in ("mean", "turn", "memory", "usual")}
-        return cls(backbone, shape, **own, lessons=lessons)
+        return cls(backbone, shape, **own, lessons=lessons, tiled=state.tiled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,10 +335,10 @@ class PatchRows:
         """Return what a detector says of patches of some normal images."""
         chosen = _some(len(self.features), _SCALED_BY, seed)
         scores = [
-            detector.anomaly_score(with_places(self.view.turned(found))).reshape(len(found), -1)
-            for found in self.features.of(chosen)
+            detector.anomaly_score(with_places(self.view.turned(part)).numpy())
+            for part in self.features.of(chosen)
         ]
-        return np.concatenate(scores)
+        return np.concatenate(scores).reshape(-1, self.view.n_rows)
 
     def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
         """Return the scores of all normal images."""
@@ -301,7 +349,7 @@ class PatchRows:
 
 
 class _Features:
-    """Features of the patches of images: made once and kept, unless there are too many.
+    """Features of the patches of images: made once and kept, unless the disk is too small.
 
     Parameters
     ----------
@@ -311,27 +359,34 @@ class _Features:
         The images.
     """
 
-    def __init__(self, backbone: Backbone, pixels: NDArray[Any]) -> None:
-        self._backbone, self._pixels = backbone, pixels
-        rows, columns = patch_grid(backbone, (pixels.shape[2], pixels.shape[3]))
+    def __init__(self, backbone: Backbone, pixels: NDArray[Any], *, tiled: bool) -> None:
+        self._backbone, self._pixels, self._tiled = backbone, pixels, tiled
+        size = pixels.shape[2], pixels.shape[3]
+        rows, columns = patch_grid(backbone, size, tiled=tiled)
         shape = len(pixels), rows, columns, sum(backbone.channels)
+        self._at_once = max(1, min(_AT_ONCE, _PIXELS_AT_ONCE // prod(pixels.shape[1:])))
         self._kept: NDArray[np.float16] | None = None
-        if 2 * prod(shape) <= _BUDGET:
-            self._kept, start = np.empty(shape, np.float16), 0
-            for found in patch_features(backbone, pixels):
-                self._kept[start : start + len(found)] = found
+        if 2 * prod(shape) <= max(_BUDGET, disk_usage(gettempdir()).free // 2):
+            kept, start = allocated(shape, _BUDGET, np.float16), 0
+            for found in self.of(np.arange(len(pixels))):
+                kept[start : start + len(found)] = found
                 start += len(found)
+            self._kept = kept
 
     def __len__(self) -> int:
         return len(self._pixels)
 
     def of(self, places: NDArray[np.int64]) -> Iterator[NDArray[np.float16]]:
         """Yield the features of images at these places, some at a time."""
-        if self._kept is None:
-            yield from patch_features(self._backbone, self._pixels[places])
-            return
-        for start in range(0, len(places), _AT_ONCE):
-            yield self._kept[places[start : start + _AT_ONCE]]
+        limit = np.finfo(np.float16).max
+        for start in range(0, len(places), self._at_once):
+            some = places[start : start + self._at_once]
+            if self._kept is not None:
+                yield self._kept[some]
+                continue
+            pixels = self._pixels[some]
+            for found in patch_features(self._backbone, pixels, tiled=self._tiled):
+                yield found.clip(-limit, limit).astype(np.float16)
 
 
 def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchRows:
@@ -348,13 +403,14 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     """
     channels, height, width = normal.shape[1:]
     shape = channels, height, width
-    grid = patch_grid(backbone, (height, width))
+    tiled = max(height, width) > LARGEST_AT_ONCE
+    grid = patch_grid(backbone, (height, width), tiled=tiled)
     rng = np.random.default_rng(derive(seed, Stream.SPLIT, 1))
     each = max(1, min(grid[0] * grid[1], _MOST_PATCHES // len(normal)))
     some = _some(len(normal), _MOST_PATCHES, seed)
     kept, places, owners = [], [], []
     owner = 0
-    features = _Features(backbone, normal)
+    features = _Features(backbone, normal, tiled=tiled)
     for found in features.of(some):
         flat = found.reshape(len(found), -1, found.shape[-1])
         for image in flat:
@@ -370,7 +426,7 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
     memory = vectors[chosen]
     usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    view = PatchView(backbone, shape, mean, turn, memory, usual)
+    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled)
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
     far, place = [], 0
@@ -403,13 +459,12 @@ def n_top(grid: tuple[int, int]) -> int:
     return max(1, min(grid[0] * grid[1], max(3, round(_TOP * grid[0] * grid[1]))))
 
 
-def with_places(vectors: Tensor) -> NDArray[np.float32]:
+def with_places(vectors: Tensor) -> Tensor:
     """Return vectors ``(n, rows, columns, size)`` as rows, with where they are at the end."""
     n, rows, columns, size = vectors.shape
-    where = _where(np.arange(rows * columns), (rows, columns))
-    flat = vectors.reshape(n, -1, size).numpy()
-    placed = np.broadcast_to(where, (n, *where.shape))
-    return np.concatenate([flat, placed], 2, dtype=np.float32).reshape(-1, size + 2)
+    where = torch.from_numpy(_where(np.arange(rows * columns), (rows, columns)))
+    placed = where.reshape(1, rows, columns, 2).expand(n, -1, -1, -1)
+    return torch.cat([vectors, placed], 3).reshape(-1, size + 2)
 
 
 def patch_epochs(n_rows: int, batch_size: int) -> int:
@@ -472,7 +527,7 @@ def _bad_rows(
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
             chosen = np.flatnonzero(covered >= _UNDER * covered.max())
-        rows.append(with_places(vectors)[chosen])
+        rows.append(with_places(vectors).numpy()[chosen])
     found = np.concatenate(rows)
     bad = torch.from_numpy(np.ascontiguousarray(found[:, : view.turn.shape[1]]))
     return found, LabelledPatches(bad, vectors.flatten(0, -2), far)

@@ -19,7 +19,7 @@ from aloof.exceptions import ImageError
 from aloof.io.sections import read_section
 from aloof.models.images.manifest import ViewState
 from aloof.vision import Backbone, BackboneFacts
-from aloof.vision.features import feature_maps, whole_features
+from aloof.vision.features import feature_maps, whole_features, whole_tensor
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -58,6 +58,10 @@ class View(Protocol):
     def words(self) -> str:
         """What is compared, in words."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the anomaly score of each image."""
 
@@ -65,6 +69,18 @@ class View(Protocol):
         self, detector: Detector, pixels: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return maps ``(n, height, width)``, scores, and a level that normal images reach."""
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of detectors for some images, and what else `judged` needs."""
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images.
+
+        Takes the scores that each detector gives their rows, and what else `seen` returned.
+        """
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""
@@ -101,6 +117,11 @@ class WholeView:
         """What is compared, in words."""
         return "whole images"
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+        return 1
+
     def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         """Return a row for each image."""
         return whole_features(self.backbone, pixels)
@@ -108,6 +129,18 @@ class WholeView:
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the anomaly score of each image."""
         return detector.anomaly_score(self.features(pixels))
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows: that of the model."""
+        return (detector,)
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return a row for each image; see `View`."""
+        return (whole_tensor(self.backbone, images),)
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images: those of their rows."""
+        return learned
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the codes of the first member."""

@@ -17,6 +17,9 @@ from typer.testing import CliRunner
 import aloof
 from aloof.cli.app import app
 from aloof.exceptions import ImageError, ImageWarning, ModelError
+from aloof.feedback import Answer
+from aloof.feedback.answer import standings
+from aloof.feedback.refitting import refit
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models.images import ImageModel, read_images
 from aloof.models.images.choosing import worth_features
@@ -394,9 +397,29 @@ def test_small_images_are_learned_from_by_their_pixels() -> None:
     assert not worth_features((3, 16, 64))
 
 
-def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
-    with pytest.raises(ImageError, match="run aloof fit"):
-        patches.features(surface(1, 0))
+def test_a_model_of_patches_is_refitted_with_answers(
+    patches: ImageModel, tree: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "new", np.concatenate([spoilt(surface(3, 11), 12)[0], surface(3, 13)]))
+    answers = [
+        Answer(row=f"{k:03}.png", source="new", label=int(k < 3), by="eve", number=k + 1)
+        for k in range(4)
+    ]
+    done = refit(patches, standings(answers), compare=str(tmp_path / "new"))
+    assert (done.n_anomalies, done.n_normal, done.n_elsewhere, done.n_lost) == (3, 1, 4, 0)
+    assert isinstance(done.model, ImageModel)
+    assert done.model.training["n_anomalies"] == 7
+    assert isinstance(done.model.view, PatchView)
+    assert done.model.threshold == patches.threshold
+    assert done.comparison.alerts is not None
+    before, after = (m.anomaly_score(tmp_path / "new") for m in (patches, done.model))
+    assert not np.array_equal(before, after)
+    done.model.save(tmp_path / "again")
+    np.testing.assert_array_equal(
+        aloof.load(tmp_path / "again").anomaly_score(tmp_path / "new"), after
+    )
+    with pytest.raises(ImageError, match="equally often"):
+        refit(patches, standings(answers), confirmed_weight=3)
 
 
 def test_a_server_gives_the_scores_of_the_model(

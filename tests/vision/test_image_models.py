@@ -95,6 +95,7 @@ def patches(tree: Path, backbone: str) -> ImageModel:
         anomaly=tree / "bad",
         masks=tree / "masks",
         backbone=backbone,
+        method="dp",  # beside a contrast
         **FAST,
     )
 
@@ -182,11 +183,13 @@ def test_labels_count_as_far_as_they_help_to_recognise_one_another(alike: bool) 
         return
     assert lessons is not None
     assert lessons.share == 1
-    gained = lessons(normal.flatten(0, 1), torch.from_numpy(far.ravel()), np.empty((0, 10)))
+    contrast = lessons.contrast(normal.flatten(0, 1), torch.from_numpy(far.ravel()))
+    gained = lessons.gained(contrast, None).numpy()
     assert gained.min() == 0
     assert (gained > 0).mean() < 0.05
     new = labelled(99, bad=True)
-    assert lessons(new.vectors, new.far, np.empty((0, 10)))[:5].min() > 0.5
+    contrast = lessons.contrast(new.vectors, new.far)
+    assert lessons.gained(contrast, None)[:5].min() > 0.5
     few = learn_contrast(bad[:2], [normal], far, 3, 0)  # too few to leave one out
     assert few is not None
     assert few.share == pytest.approx(0.2)
@@ -386,17 +389,14 @@ def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
         patches.features(surface(1, 0))
 
 
-def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
+def test_a_server_gives_the_scores_of_the_model(
     patches: ImageModel, tree: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("fastapi")
-    from aloof.export import to_onnx
     from aloof.serve.images import ServedImages
     from aloof.serve.limits import Limits
     from aloof.serve.served import Asked, Scored
 
-    with pytest.raises(ModelError, match="with a backbone cannot be exported"):
-        to_onnx(patches)
     served = ServedImages(patches, Limits())
     Image.new("RGB", (120, 60), (200, 90, 10)).save(tmp_path / "wide.png")
     rows = served._decoded([(tmp_path / "wide.png").read_bytes()], None, Asked())

@@ -17,6 +17,9 @@ from typer.testing import CliRunner
 import aloof
 from aloof.cli.app import app
 from aloof.exceptions import ImageError, ImageWarning, ModelError
+from aloof.feedback import Answer
+from aloof.feedback.answer import standings
+from aloof.feedback.refitting import refit
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models.images import ImageModel, read_images
 from aloof.models.images.choosing import worth_features
@@ -302,6 +305,16 @@ def test_masks_that_do_not_belong_are_refused(
     Image.new("L", (SIDE, 40), 255).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="64 x 40 pixels, and its image 64 x 64"):
         fit(masks, backbone=weights)
+    Image.new("L", (SIDE // 2, SIDE // 2), 255).save(masks / "001_mask.png")
+    (masks / "002_mask.png").unlink()
+    with pytest.warns(ImageWarning) as said:
+        fit(masks, backbone=weights)
+    assert [w for w in map(str, (each.message for each in said)) if "mask" in w] == [
+        "1 mask resized to the size of the image, such as: 001_mask.png has 32 x 32 pixels, "
+        "and its image 64 x 64 pixels.",
+        "1 of 4 anomalies without a mask, such as '002.png'; they are learned from where they "
+        "look strangest.",
+    ]
     Image.new("L", (SIDE, SIDE), 0).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="marks no defect"):
         fit(masks, backbone=weights)
@@ -351,6 +364,7 @@ def test_images_of_many_sizes_and_a_damaged_one(
         )
     assert model.shape == (3, SIDE, SIDE)
     assert model.training["n_skipped"] == 1
+    assert model.training["n_images"] == 16 - 1 + 4 + 2 + 2
 
 
 def test_images_keep_their_proportions(tmp_path: Path) -> None:
@@ -384,9 +398,29 @@ def test_small_images_are_learned_from_by_their_pixels() -> None:
     assert not worth_features((3, 16, 64))
 
 
-def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
-    with pytest.raises(ImageError, match="run aloof fit"):
-        patches.features(surface(1, 0))
+def test_a_model_of_patches_is_refitted_with_answers(
+    patches: ImageModel, tree: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "new", np.concatenate([spoilt(surface(3, 11), 12)[0], surface(3, 13)]))
+    answers = [
+        Answer(row=f"{k:03}.png", source="new", label=int(k < 3), by="eve", number=k + 1)
+        for k in range(4)
+    ]
+    done = refit(patches, standings(answers), compare=str(tmp_path / "new"))
+    assert (done.n_anomalies, done.n_normal, done.n_elsewhere, done.n_lost) == (3, 1, 4, 0)
+    assert isinstance(done.model, ImageModel)
+    assert done.model.training["n_anomalies"] == 7
+    assert isinstance(done.model.view, PatchView)
+    assert done.model.threshold == patches.threshold
+    assert done.comparison.alerts is not None
+    before, after = (m.anomaly_score(tmp_path / "new") for m in (patches, done.model))
+    assert not np.array_equal(before, after)
+    done.model.save(tmp_path / "again")
+    np.testing.assert_array_equal(
+        aloof.load(tmp_path / "again").anomaly_score(tmp_path / "new"), after
+    )
+    with pytest.raises(ImageError, match="equally often"):
+        refit(patches, standings(answers), confirmed_weight=3)
 
 
 def test_a_server_gives_the_scores_of_the_model(
@@ -405,6 +439,10 @@ def test_a_server_gives_the_scores_of_the_model(
     np.testing.assert_allclose(
         answer.scores, patches.anomaly_score(tmp_path / "wide.png"), rtol=1e-6
     )
+    pages = [Image.new("L", (SIDE, SIDE), grey) for grey in (10, 200)]
+    pages[0].save(tmp_path / "pages.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(ImageError, match="Image 1 has 2 pages; send each as an image"):
+        served._decoded([(tmp_path / "pages.tif").read_bytes()], None, Asked())
 
 
 def test_whole_images_take_a_committee(tree: Path, weights: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,16 @@ from aloof.models import fit_detector
 from aloof.models.images.patches import (
     PATCH_DEFAULTS,
     PatchRows,
+    PatchView,
     learn_patches,
     patch_epochs,
 )
-from aloof.models.images.reading import ImageSet, take
+from aloof.models.images.reading import ImageSet, images_in_memory, take
 from aloof.models.images.views import Shape, WholeView
 from aloof.vision import Backbone
+
+if TYPE_CHECKING:
+    from aloof.models.images.model import ImageModel
 
 __all__ = [
     "WHOLE_DEFAULTS",
@@ -30,6 +34,7 @@ __all__ = [
     "fit_whole",
     "patch_detectors",
     "patch_tasks",
+    "refit_patches",
     "whole_detector",
 ]
 
@@ -146,6 +151,61 @@ def fit_patches(
         "n_calibration": len(held_out),
     }
     return detector, view, counts, remarks
+
+
+def refit_patches(
+    model: ImageModel,
+    pixels: NDArray[Any],
+    labels: NDArray[np.int64],
+    held_out: NDArray[Any],
+    masks: Mapping[int, NDArray[np.bool_]],
+    max_epochs: int | None,
+    *,
+    verbose: bool = False,
+) -> tuple[Detector, PatchView]:
+    """Learn from patches again, with other labels and the backbone of a model.
+
+    Parameters
+    ----------
+    model
+        Of patches; it is left as it is.
+    pixels, labels
+        Images to learn from; 1 is an anomaly, 0 normal, -1 unlabelled.
+    held_out
+        Images to calibrate with.
+    masks
+        Where the defects of some are, by the place of the image.
+    max_epochs
+        Passes over the patches; None: as many as the model had.
+    verbose
+        Show a progress bar.
+    """
+    made = model.training.get("made") or {}
+    options = made.get("options", {})
+    parameters = dict(made.get("parameters", {}))
+    if max_epochs is not None:
+        parameters["max_epochs"] = max_epochs
+    common = {
+        "n_members": model.detector.n_members,
+        "random_state": int(model.training["seed"]),
+        "verbose": verbose,
+    }
+    assert isinstance(model.view, PatchView)
+    images = images_in_memory(np.concatenate([pixels, held_out]))
+    n = len(pixels)
+    detector, view, _, _ = fit_patches(
+        model.view.backbone,
+        images,
+        np.concatenate([labels, np.full(len(held_out), UNLABELLED)]),
+        np.arange(n),
+        np.arange(n, len(images)),
+        masks,
+        options.get("method", "dp"),
+        parameters,
+        common,
+        None,
+    )
+    return detector, view
 
 
 def whole_detector(

@@ -24,7 +24,7 @@ from aloof.models.images.expectation import expected_images
 from aloof.models.images.labels import ImageLabels, LabelOptions
 from aloof.models.images.masks import read_masks
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
-from aloof.models.images.views import View, check_view, view_from
+from aloof.models.images.views import View, WholeView, check_view, view_from
 from aloof.models.results import highest
 from aloof.phrases import count
 from aloof.suggestion import closest
@@ -220,8 +220,13 @@ class ImageModel(Model):
         return self.detector.anomaly_score(pixels)
 
     def features(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Return what the detector takes of images, one row for each."""
-        return pixels if self.view is None else self.view.features(pixels)
+        """Return what is learned from of each image: features of the whole, or pixels."""
+        return self.view.features(pixels) if isinstance(self.view, WholeView) else pixels
+
+    @property
+    def learns_patches(self) -> bool:
+        """Whether an image is many rows of the detector."""
+        return self.view is not None and not isinstance(self.view, WholeView)
 
     def codes(self, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""

@@ -25,7 +25,7 @@ from torch import Tensor
 from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
 from aloof.models.images.manifest import ViewState
 from aloof.models.images.reading import allocated
-from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
+from aloof.models.images.views import Shape, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
 from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
@@ -125,10 +125,6 @@ class PatchView:
         """How many patches make up the score of an image."""
         # A defect is no larger where the image is.
         return min(n_top(self.grid), _MOST_TOP) if self.tiled else n_top(self.grid)
-
-    def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
-        """Raise: an image has many rows."""
-        raise refuse_refit()
 
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the mean of the highest scores of each image's patches."""

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.exceptions import ImageError
 from aloof.io.sections import read_section
 from aloof.models.images.manifest import ViewState
 from aloof.vision import Backbone, BackboneFacts
@@ -29,7 +28,6 @@ __all__ = [
     "View",
     "WholeView",
     "check_view",
-    "refuse_refit",
     "resized",
     "view_from",
     "weights_of",
@@ -84,9 +82,6 @@ class View(Protocol):
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""
-
-    def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the rows that the detector takes, one for each image."""
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -239,11 +234,3 @@ def resized(maps: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.floa
     grown = torch.nn.functional.interpolate(values, size, mode="bicubic", align_corners=False)
     found: NDArray[np.float64] = grown[:, 0].clamp_min(0).numpy()
     return found
-
-
-def refuse_refit() -> ImageError:
-    """Return what to say to somebody who wants to refit a model of patches."""
-    return ImageError(
-        "A model of patches is not refitted: fitting it again takes about a minute. Put the "
-        "images answered as anomalies into the folder of anomalies, and run aloof fit."
-    )

@@ -20,7 +20,7 @@ from aloof.bench.vision.systems import Bench, run_systems
 from aloof.exceptions import DatasetError, ExperimentError
 from aloof.vision import PACKAGED
 
-DRAWN = ("weave", "wood", "board", "brushed", "tiles", "nuts")
+DRAWN = (*DEVELOPMENT, "brushed", "tiles", "nuts")
 
 
 @pytest.mark.parametrize("surface", DRAWN)

@@ -98,6 +98,7 @@ def patches(tree: Path, backbone: str) -> ImageModel:
         anomaly=tree / "bad",
         masks=tree / "masks",
         backbone=backbone,
+        method="dp",  # beside a contrast
         **FAST,
     )
 

@@ -30,7 +30,7 @@ LARGEST_AT_ONCE = 1024  # pixels on the longer side; larger images are looked at
 _IMAGES_AT_ONCE, _PIXELS_AT_ONCE = 32, 4 * 512 * 512
 _MARGIN = 64  # pixels around a tile that are looked at, too, at least
 # Smaller images are enlarged: the networks learned from photographs of 224 pixels.
-_SMALLEST_WHOLE, _SMALLEST_PATCHED = 192, 128
+_SMALLEST_WHOLE, _SMALLEST_PATCHED = 224, 128
 
 
 def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float32]:

@@ -21,7 +21,7 @@ from aloof.bench.tables import Grid, Line
 from aloof.bench.vision.problems import Problem, make_problem
 from aloof.bench.vision.specification import VisionSpecification
 from aloof.bench.vision.surfaces import SURFACES
-from aloof.bench.vision.systems import UNLABELLED_ONLY, Bench, run_systems
+from aloof.bench.vision.systems import LABELLED_ONLY, UNLABELLED_ONLY, Bench, run_systems
 
 __all__ = ["VisionCase", "VisionStudy", "make_vision"]
 
@@ -172,6 +172,6 @@ def make_vision(spec: VisionSpecification) -> VisionStudy:
         for problem in spec.problems
         for system in spec.systems
         for labels in ((0,) if system in UNLABELLED_ONLY else spec.labels)
-        if not (system == "whole-mml" and labels == 0)
+        if not (system in LABELLED_ONLY and labels == 0)
     )
     return VisionStudy(spec, cases)

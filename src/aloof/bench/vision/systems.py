@@ -31,7 +31,7 @@ from aloof.vision import Backbone, load_backbone
 from aloof.vision.features import patch_features, whole_features
 from aloof.vision.memory import distances
 
-__all__ = ["SYSTEMS", "UNLABELLED_ONLY", "Bench", "run_systems"]
+__all__ = ["LABELLED_ONLY", "SYSTEMS", "UNLABELLED_ONLY", "Bench", "run_systems"]
 
 _Scores = tuple[NDArray[np.float64], NDArray[np.float64] | None]  # of images, and maps
 _Scorer = Callable[[], _Scores]
@@ -250,13 +250,13 @@ def _memory(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
     return [partial(score, bench) for bench, _ in wanted]
 
 
-def _patches(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
+def _patches(method: str, wanted: _Wanted, tell: Tell) -> list[_Scorer]:
     """Fit a VAE for each problem, and what labels teach for each number of labels."""
     learned, detectors, data = [], [], []
     for place, (bench, labels) in enumerate(wanted):
         tell(place, len(wanted), "")
         rows = bench.patches_with(labels)
-        plain, taught = patch_detectors(rows, "dp", bench.parameters, bench.common)
+        plain, taught = patch_detectors(rows, method, bench.parameters, bench.common)
         tasks = patch_tasks(rows, taught=taught is not None)
         if not bench.plain:
             bench.plain.append(plain)
@@ -270,7 +270,7 @@ def _patches(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
 
     def score(bench: Bench, rows: PatchRows, taught: Detector | None) -> _Scores:
         (detector,) = bench.plain
-        view = rows.scaled(detector, taught, bench.options["seed"])
+        view = rows.scaled(detector, taught)
         found = [view.map_of(detector, features) for features in bench.test_patches]
         return _maps_scored(view, np.concatenate(found))
 
@@ -304,7 +304,8 @@ def _shrunk(images: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 SYSTEMS: dict[str, Callable[[_Wanted, Tell], list[_Scorer]]] = {
-    "patches": _patches,
+    "patches": partial(_patches, "vae"),
+    "patches-dp": partial(_patches, "dp"),
     "memory": _memory,
     "pixels": _pixels(64),
     "pixels-256": _pixels(256),
@@ -314,3 +315,4 @@ SYSTEMS: dict[str, Callable[[_Wanted, Tell], list[_Scorer]]] = {
     "whole-committee": _whole("committee"),
 }
 UNLABELLED_ONLY = ("whole-knn", "memory")
+LABELLED_ONLY = ("whole-mml", "patches-dp")  # without labels they are others

@@ -38,8 +38,8 @@ def vision(
     systems: Annotated[
         str | None,
         typer.Option(
-            help="With commas between: patches, memory, pixels, pixels-256, whole-knn, "
-            "whole-dp, whole-mml, whole-committee. Default: all but pixels-256."
+            help="With commas between: patches, patches-dp, memory, pixels, pixels-256, "
+            "whole-knn, whole-dp, whole-mml, whole-committee. Default: all but pixels-256."
         ),
     ] = None,
     labels: Annotated[

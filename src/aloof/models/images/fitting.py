@@ -123,8 +123,10 @@ def fit_images(
         What images are resized to, and whether they are grey; see `read_images`. With a
         backbone, images keep their proportions, and one number is the longer side.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae";
-        for whole images with a backbone also "committee".
+        "dp" (`DualPriorVAE`, the default), "mml" (`MaxMinVAE`), "mml-dp"
+        (`MaxMinDualPriorVAE`) or "vae"; for whole images with a backbone also "committee".
+        Patches are compared with those of labelled defects. If one of the first three is asked
+        for, it learns from them as well; see `aloof.models.images.lessons`.
     members
         Size of the ensemble.
     max_epochs
@@ -146,7 +148,7 @@ def fit_images(
     """
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
-    method = method or "dp"
+    asked, method = method, method or "dp"
     check_choices(
         method,
         calibration,
@@ -183,7 +185,7 @@ def fit_images(
         "patches": patches,
         "size": size,
         "channels": channels,
-        "method": method,
+        "method": asked,
         "members": members,
         "calibration": calibration,
         "seed": seed,
@@ -243,7 +245,16 @@ def fit_images(
     elif patches:
         marked = _masks(masks, found, y)
         detector, view, counts, more = fit_patches(
-            network, found, y, train, held_out, marked, method, parameters, common, checkpoint
+            network,
+            found,
+            y,
+            train,
+            held_out,
+            marked,
+            asked or "vae",
+            parameters,
+            common,
+            checkpoint,
         )
     else:
         if masks is not None:

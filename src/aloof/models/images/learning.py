@@ -132,7 +132,7 @@ def fit_patches(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         fit_many([each for each in (detector, taught) if each], tasks, checkpoint=kept)
-    view = found.scaled(detector, taught, seed)
+    view = found.scaled(detector, taught)
     scores = found.training_scores(view, detector)
     detector._take_scores(scores, np.arange(len(scores)))
     remarks: list[str] = []

@@ -1,10 +1,10 @@
 """What labelled defects teach about patches: evidence that is added, and never a veto.
 
-Two things are learned. A *contrast*: the distance of a patch to the memory of normal patches
-over its distance to patches of labelled defects. And a *detector* that has labelled patches as
-anomalies, DP-VAE unless somebody says otherwise. Of both, only what lies above the level of
-normal images counts. Everything else keeps the score that it has without labels, so kinds of
-defects that nobody labelled are found as well as before.
+A *contrast* is learned: the distance of a patch to the memory of normal patches over its
+distance to patches of labelled defects. If somebody asks for it, also a *detector* that has
+labelled patches as anomalies, such as DP-VAE. Of both, only what lies above the level of normal
+images counts. Everything else keeps the score that it has without labels, so kinds of defects
+that nobody labelled are found as well as before.
 
 How much all this counts is decided by labelled images that are left out by turns: in so far as
 the others help to recognise them. If they do not, labels count nothing.
@@ -31,11 +31,12 @@ __all__ = ["LabelledPatches", "Lessons", "learn_contrast", "top_mean"]
 _MOST = 500  # patches of defects that are kept
 _SOFT = 0.05  # of the usual distance of a normal patch: nearer to a defect is no nearer
 _REACHED = 0.05  # share of the normal images whose contrast reaches the level
+_DETECTOR = 0.5  # what the scores of the detector count beside the contrast
 _ENOUGH = 10  # labelled images that count in full where too few can be left out
 _FEWEST = 3  # labelled images that can be left out by turns
 _NUMBERS = ("share", "soft", "level", "unit", "detector_level", "detector_unit")
 _PREFIX = "lessons."
-_DEFECTS, _VALUES, _DETECTOR = f"{_PREFIX}defects", f"{_PREFIX}numbers", f"{_PREFIX}detector."
+_DEFECTS, _VALUES, _NESTED = f"{_PREFIX}defects", f"{_PREFIX}numbers", f"{_PREFIX}detector."
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,8 @@ class Lessons:
             How many patches make up the score of an image.
         """
         level = float(np.median(top_mean(scores, n_top)))
-        unit = max(level - float(np.median(scores)), 1e-6 * max(1.0, abs(level)))
+        height = max(level - float(np.median(scores)), 1e-6 * max(1.0, abs(level)))
+        unit = height / _DETECTOR
         return replace(self, detector=detector, detector_level=level, detector_unit=unit)
 
     def state(self) -> dict[str, Any] | None:
@@ -145,7 +147,7 @@ class Lessons:
         return {
             _DEFECTS: self.defects,
             _VALUES: numbers,
-            **{f"{_DETECTOR}{name}": value for name, value in own.items()},
+            **{f"{_NESTED}{name}": value for name, value in own.items()},
         }
 
     @classmethod
@@ -273,9 +275,9 @@ def _restored(
     if method not in DETECTORS:
         raise ValueError(f"there is no method {method!r}")
     own = {
-        name.removeprefix(_DETECTOR): tensors.pop(name)
+        name.removeprefix(_NESTED): tensors.pop(name)
         for name in list(tensors)
-        if name.startswith(_DETECTOR)
+        if name.startswith(_NESTED)
     }
     detector = restored(DETECTORS[method], "the model", (dict(state), own), None, None, device)
     if detector.shape_ != (size + 2,):

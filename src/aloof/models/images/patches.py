@@ -2,9 +2,10 @@
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
 distance to the nearest counts. A VAE learns from the same patches, and where they are in the
-image. Both are brought to one scale and added, and neither knows labels. What labelled defects
-teach is added to that: of an image that is known to be bad only some patch is, so the farthest
-from the memory are its anomalies, or those under a mask; see `aloof.models.images.lessons`.
+image. Both are measured by how much normal images differ, the stronger of the two counts, and
+neither knows labels. What labelled defects teach is added to that: of an image that is known
+to be bad only some patch is, so the farthest from the memory are its anomalies, or those under
+a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered 
 _BUDGET = 2**30  # bytes that features of training images may take in memory
 _AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
 _TURNED_AT_ONCE = 2**16  # patches
-_PARTS = 2  # what is added: memory and detector
+_PARTS = 2  # what is compared: memory and detector
+_BRIGHT = 2.0  # scores of patches that are drawn brightest are at least these
+_STEADY = 0.05  # of the height of a normal image's top; they differ at least as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +84,8 @@ class PatchView:
     memory
         Vectors of patches of normal images.
     usual
-        Of the memory and of the detector: the score of a patch in the middle, and that of the
-        top patches of a normal image in the middle.
+        Of the memory and of the detector: what counts 0, the score of a patch in the middle,
+        and what counts 1. A normal image in the middle scores 1.
     lessons
         What labelled defects add; None: nothing.
     tiled
@@ -138,7 +141,7 @@ class PatchView:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the scores of patches at the resolution of the images."""
         maps = self.maps(detector, pixels)
-        return resized(maps, self.shape[1:]), top_mean(maps, self.n_top), 2.0 * _PARTS
+        return resized(maps, self.shape[1:]), top_mean(maps, self.n_top), _BRIGHT
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the code of the worst patch of each image."""
@@ -177,7 +180,7 @@ class PatchView:
             yield self._combined(detector, vectors)
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
-        """Return the sum of what the memory, the detector and labels say of patches."""
+        """Return what the memory, the detector and labels say of patches."""
         seen = self._seen(vectors)
         rows = seen[0].numpy()
         learned = [each.anomaly_score(rows) for each in self.detectors(detector)]
@@ -198,8 +201,10 @@ class PatchView:
         taught = rest[0] if len(self.detectors(None)) > 1 else None
         far, *contrast = rest if taught is None else rest[1:]
         usual = self.usual.double()
-        middle, spread = usual[:, 0], usual[:, 1] - usual[:, 0]
-        total = (far.double() - middle[0]) / spread[0] + (learned - middle[1]) / spread[1]
+        middle, unit = usual[:, 0], usual[:, 1] - usual[:, 0]
+        total = torch.maximum(
+            (far.double() - middle[0]) / unit[0], (learned.double() - middle[1]) / unit[1]
+        )
         if self.lessons is not None:
             total = total + self.lessons.gained(contrast[0], taught)
         return total
@@ -301,7 +306,11 @@ class PatchRows:
         seed
             Of the fit.
         """
-        found = [_bad_rows(self.view, image, masks.get(k)) for k, image in enumerate(anomalies)]
+        level = float(np.median(top_mean(self.far, self.view.n_top)))
+        found = [
+            _bad_rows(self.view, image, masks.get(k), level)
+            for k, image in enumerate(anomalies)
+        ]
         lessons = learn_contrast(
             [patches for _, patches in found],
             (self.view.turned(part).flatten(1, 2) for part in self.features.of(self.looked_at)),
@@ -312,7 +321,7 @@ class PatchRows:
         bad = np.concatenate([self.bad, *(rows for rows, _ in found)])
         return replace(self, view=replace(self.view, lessons=lessons), bad=bad)
 
-    def scaled(self, detector: Detector, taught: Detector | None, seed: int) -> PatchView:
+    def scaled(self, detector: Detector, taught: Detector | None) -> PatchView:
         """Return the view with what is usual for fitted detectors.
 
         Parameters
@@ -321,23 +330,26 @@ class PatchRows:
             Fitted to the rows of normal images.
         taught
             Fitted to those of labelled defects as well; None: there is none.
-        seed
-            Of the fit.
         """
-        usual, lessons = self.view.usual.clone(), self.view.lessons
-        usual[1] = _usual(self._scores(detector, seed), self.view.n_top)
+        n, lessons = self.view.n_top, self.view.lessons
+        parts = self.far, self._scores(detector)
+        middles, units = zip(*(_usual(part, n) for part in parts), strict=True)
+        known = zip(parts, middles, units, strict=True)
+        maps = np.maximum(*((part - middle) / unit for part, middle, unit in known))
+        one = max(float(np.median(top_mean(maps, n))), 1e-6)
+        usual = [[middle, middle + one * u] for middle, u in zip(middles, units, strict=True)]
         if taught is not None and lessons is not None:
-            lessons = lessons.taught(taught, self._scores(taught, seed), self.view.n_top)
-        return replace(self.view, usual=usual, lessons=lessons)
+            lessons = lessons.taught(taught, self._scores(taught), n)
+        made = torch.tensor(usual, dtype=torch.float64)
+        return replace(self.view, usual=made, lessons=lessons)
 
-    def _scores(self, detector: Detector, seed: int) -> NDArray[np.float64]:
-        """Return what a detector says of patches of some normal images."""
-        chosen = _some(len(self.features), _SCALED_BY, seed)
+    def _scores(self, detector: Detector) -> NDArray[np.float64]:
+        """Return what a detector says of patches of the normal images that were looked at."""
         scores = [
-            detector.anomaly_score(with_places(self.view.turned(part)).numpy())
-            for part in self.features.of(chosen)
+            detector.anomaly_score(with_places(self.view.turned(found)).numpy())
+            for found in self.features.of(self.looked_at)
         ]
-        return np.concatenate(scores).reshape(-1, self.view.n_rows)
+        return np.concatenate(scores).reshape(len(self.looked_at), -1)
 
     def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
         """Return the scores of all normal images."""
@@ -449,7 +461,6 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     distances_of = np.concatenate(far)
     finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
     known = np.nan_to_num(finite, nan=float(np.nanmax(finite)))
-    usual[0] = _usual(known, view.n_top)
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
     )
@@ -505,24 +516,26 @@ def _turn(values: Tensor, channels: list[int]) -> tuple[Tensor, Tensor]:
     return mean, (weight[:, None] * components * signs).contiguous()
 
 
-def _usual(scores: NDArray[np.float64], n: int) -> Tensor:
-    """Return the score of a patch in the middle, and the top of an image in the middle."""
-    middle = float(np.median(scores))
-    top = float(np.median(top_mean(scores, n)))
-    return torch.tensor([middle, max(top, middle + 1e-6 * max(1.0, abs(middle)))])
+def _usual(scores: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return the score of a patch in the middle, and how much the tops of images differ."""
+    middle, tops = float(np.median(scores)), top_mean(scores, n)
+    height = max(float(np.median(tops)) - middle, 1e-6 * max(1.0, abs(middle)))
+    return middle, max(float(tops.std()), _STEADY * height)
 
 
 def _bad_rows(
-    view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None
+    view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None, level: float
 ) -> tuple[NDArray[np.float32], LabelledPatches]:
-    """Return rows of the patches that make an image an anomaly, as it is and mirrored."""
+    """Return rows of the patches that make an image an anomaly, as it is and mirrored.
+
+    Without a mask, these are the farthest from the memory, as far as they reach a level.
+    """
     rows = []
     for flips in ((0, 1), (0,), (1,), ()):  # the image as it is comes last
         turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
         far = distances(vectors.flatten(0, -2), view.memory)
         if mask is None:
-            level = float(view.usual[0, 1])
             worst = np.argsort(-far.numpy(), kind="stable")[:_WORST]
             chosen = worst[far.numpy()[worst] >= level]
             chosen = chosen if len(chosen) else worst[:1]

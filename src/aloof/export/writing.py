@@ -363,7 +363,11 @@ def _precisely_scored(model: Model, rows: Any) -> NDArray[np.float64]:
         for view in detector._others.values():
             view._scorer = _precise(view)
     detector._scorer = _precise(detector)
-    return _scored(dataclasses.replace(model, detector=detector), rows)
+    changed: dict[str, Any] = {"detector": detector}
+    if isinstance(model, ImageModel) and model.view is not None:
+        view: Any = model.view
+        changed["view"] = dataclasses.replace(view, backbone=view.backbone.precise())
+    return _scored(dataclasses.replace(model, **changed), rows)
 
 
 def _precise(detector: Detector) -> Scorer:
@@ -394,7 +398,7 @@ def _compared(model: Model, lite: LiteModel) -> _Tried:
     scores, decision = found["anomaly_score"], model.detector.decision_
     off = distance(scores, wanted)
     jumps = off > CLOSE
-    if jumps.any() and are_rows:
+    if jumps.any() and (are_rows or len(model.detector.shape_) == 1):
         # Both round to float32: here and there the model is as far from what is right.
         precise = _precisely_scored(model, rows)
         own = distance(wanted, precise)

@@ -6,6 +6,7 @@ has. Nothing is downloaded, and no code of theirs is run. A model keeps the part
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import os
 import re
@@ -209,10 +210,17 @@ class Backbone:
 
     def __call__(self, images: Tensor) -> list[Tensor]:
         """Return the feature maps of images ``(n, 3, height, width)`` in [0, 1]."""
-        device = next(self._network.parameters()).device
-        ready = images.to(device).contiguous(memory_format=torch.channels_last)
+        weight = next(self._network.parameters())
+        ready = images.to(weight.device, weight.dtype)
+        ready = ready.contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
             return cast(list[Tensor], self._network(ready, self.strides))
+
+    def precise(self) -> Backbone:
+        """Return a copy that computes in float64, which takes longer."""
+        found = copy.copy(self)
+        found._network = copy.deepcopy(self._network).double()
+        return found
 
     def to(self, device: torch.device) -> Backbone:
         """Move the network; returns the backbone."""

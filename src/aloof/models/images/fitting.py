@@ -123,10 +123,11 @@ def fit_images(
         What images are resized to, and whether they are grey; see `read_images`. With a
         backbone, images keep their proportions, and one number is the longer side.
     method
-        "dp" (`DualPriorVAE`, the default), "mml" (`MaxMinVAE`), "mml-dp"
-        (`MaxMinDualPriorVAE`) or "vae"; for whole images with a backbone also "committee".
-        Patches are compared with those of labelled defects. If one of the first three is asked
-        for, it learns from them as well; see `aloof.models.images.lessons`.
+        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae";
+        for whole images with a backbone also "committee". None: "dp" for pixels, "committee"
+        for whole images with labels, "vae" for patches, where labelled defects are compared
+        with; if one of the first three is asked for, it learns from them as well, see
+        `aloof.models.images.lessons`.
     members
         Size of the ensemble.
     max_epochs
@@ -259,6 +260,8 @@ def fit_images(
     else:
         if masks is not None:
             raise ImageError("Masks are for patches. Leave out patches=False (--whole).")
+        if asked is None and (y[train] == ANOMALY).any():
+            method = Committee.method  # labels add there, too, and never take away
         detector, view, counts, more = fit_whole(
             network, found, y, train, held_out, method, parameters, common, checkpoint
         )

@@ -17,12 +17,13 @@ from torch import Tensor
 
 from aloof.calibration import Evidence, Threshold
 from aloof.estimators._arrays import as_array
-from aloof.estimators._base import Detector, with_confirmed
+from aloof.estimators._base import Detector
 from aloof.estimators._distilling import distilled
 from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD, KnownRows, enough_for, folds_of
 from aloof.estimators._hidden import estimate_hidden
 from aloof.estimators._parameters import BOOLEAN, Check, integer, one_of, or_none
+from aloof.estimators._problems import with_confirmed
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE

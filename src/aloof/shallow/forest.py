@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -171,8 +172,11 @@ class Forest:
         """Return the mean over trees of the share of anomalies where each row ends up."""
         found = np.empty(len(X))
         for start in range(0, len(X), _CHUNK):
-            rows = np.asarray(X[start : start + _CHUNK], np.float32)
-            found[start : start + len(rows)] = self.value[self._leaves(rows)].mean(1)
+            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+            total = np.zeros(len(rows))
+            for leaves in self._leaves(rows):
+                total += self.value[leaves]
+            found[start : start + len(rows)] = total / self.n_trees
         return found
 
     def contributions(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -184,7 +188,8 @@ class Forest:
         found = np.empty((len(X), X.shape[1]))
         gains = self._gains(X.shape[1])
         for start in range(0, len(X), _CHUNK):
-            leaves = self._leaves(np.asarray(X[start : start + _CHUNK], np.float32))
+            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+            leaves = np.stack(list(self._leaves(rows)), 1)
             n = len(leaves)
             ends = np.arange(n + 1) * self.n_trees
             chosen = csr_array(
@@ -214,18 +219,18 @@ class Forest:
         where = np.concatenate(rows), np.concatenate(columns)
         return csr_array((np.concatenate(gains), where), shape=(n, n_features))
 
-    def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return where rows end up in each tree, ``(n, n_trees)``."""
-        if (trees := self._compiled) is None:
-            return self._walk(rows)
-        rows = np.ascontiguousarray(rows)
-        found = np.empty((self.n_trees, len(rows)), np.int64)
-        for tree, own in zip(trees, found, strict=True):
-            own[:] = tree.apply(rows)
-        return np.ascontiguousarray((found + self.roots[:, None]).T)
+    def _leaves(self, rows: NDArray[np.float32]) -> Iterator[NDArray[np.int64]]:
+        """Yield where rows, one after the other in memory, end up in each tree."""
+        if self._compiled is None:
+            yield from self._walk(rows).T
+            return
+        for tree, root in zip(self._compiled, self.roots, strict=True):
+            leaves: NDArray[np.int64] = tree.apply(rows)
+            leaves += root
+            yield leaves
 
     def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the same, by arrays alone."""
+        """Return the same by arrays alone, ``(n, n_trees)``."""
         at = np.tile(self.roots, (len(rows), 1))
         number = np.arange(len(rows))[:, None]
         for _ in range(self.depth):

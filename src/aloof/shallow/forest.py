@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -173,31 +173,37 @@ class Forest:
         found = np.empty(len(X))
         for start in range(0, len(X), _CHUNK):
             rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
-            total = np.zeros(len(rows))
-            for leaves in self._leaves(rows):
-                total += self.value[leaves]
-            found[start : start + len(rows)] = total / self.n_trees
+            found[start : start + len(rows)] = self._shares(self._leaves(rows), len(rows))
         return found
 
-    def contributions(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return how far each feature moved each row's score from where the trees begin.
+    def explain(
+        self, X: NDArray[np.floating]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return scores, and how far each feature moved them from where the trees begin.
 
-        A split moves it from the share of anomalies in one node to that in the next; the
+        A split moves a score from the share of anomalies in one node to that in the next; the
         contributions of a row, and the mean of the roots, add up to its score.
         """
-        found = np.empty((len(X), X.shape[1]))
+        scores, found = np.empty(len(X)), np.empty((len(X), X.shape[1]))
         gains = self._gains(X.shape[1])
         for start in range(0, len(X), _CHUNK):
             rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
-            leaves = np.stack(list(self._leaves(rows)), 1)
-            n = len(leaves)
+            leaves, n = list(self._leaves(rows)), len(rows)
+            scores[start : start + n] = self._shares(leaves, n)
             ends = np.arange(n + 1) * self.n_trees
             chosen = csr_array(
-                (np.full(leaves.size, 1 / self.n_trees), leaves.ravel(), ends),
+                (np.full(ends[-1], 1 / self.n_trees), np.stack(leaves, 1).ravel(), ends),
                 shape=(n, len(self.feature)),
             )
             found[start : start + n] = (chosen @ gains).toarray()
-        return found
+        return scores, found
+
+    def _shares(self, leaves: Iterable[NDArray[np.int64]], n: int) -> NDArray[np.float64]:
+        """Return the mean share of anomalies in the leaves of `n` rows."""
+        total = np.zeros(n)
+        for own in leaves:
+            total += self.value[own]
+        return total / self.n_trees
 
     def _gains(self, n_features: int) -> csr_array:
         """Return what each feature adds on the way to each node, ``(nodes, n_features)``."""

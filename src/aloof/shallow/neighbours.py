@@ -50,16 +50,20 @@ class Neighbours:
             squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
         return np.sqrt(np.maximum(squared, 0.0))
 
-    def differences(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return how far each row is from its k-th nearest in each feature, squared."""
-        number = np.empty(len(X), np.int64)
+    def explain(
+        self, X: NDArray[np.floating]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the distances, and how far away the neighbour is in each feature, squared."""
+        squared, number = np.empty(len(X)), np.empty(len(X), np.int64)
         for chunk, distance in self._distances(X, None):
             near, groups = self._candidates(distance)
             at = np.argpartition(near, self._place, axis=1)[:, self._place]
             turn, group = np.divmod(at, self._place + 1)
-            number[chunk] = turn * _GROUPS + groups[np.arange(len(at)), group]
-        found: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
-        return found
+            own = np.arange(len(at))
+            number[chunk] = turn * _GROUPS + groups[own, group]
+            squared[chunk] = near[own, at]
+        differences: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
+        return np.sqrt(np.maximum(squared, 0.0)), differences
 
     @property
     def _place(self) -> int:

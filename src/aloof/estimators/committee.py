@@ -18,6 +18,11 @@ from torch import Tensor
 from aloof.calibration import Evidence, Threshold
 from aloof.estimators._arrays import as_array
 from aloof.estimators._base import Detector, with_confirmed
+from aloof.estimators._committee_tensors import (
+    restored_evidence,
+    restored_forest,
+    restored_rows,
+)
 from aloof.estimators._distilling import distilled
 from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD, KnownRows, enough_for, folds_of
@@ -549,7 +554,7 @@ class Committee(DualPriorVAE):
         self.suspects_ = tensors.take("suspects", torch.int64, None, empty=True).numpy()
         self._known = None
         if "known.digests" in tensors:
-            self._known = _restored_rows(tensors, self.n_members)
+            self._known = restored_rows(tensors, self.n_members)
         self._others = {}
         for name, kind in _VIEWS.items() if saved.views else ():
             own = tensors.take_all(f"view.{name}")
@@ -566,9 +571,9 @@ class Committee(DualPriorVAE):
         for name, (_, scores) in _TREES.items():
             if f"{name}.roots" in tensors:
                 width = 2 * self.n_features_in_ + len(scores)
-                self._forests[name] = _restored_forest(tensors, name, width)
+                self._forests[name] = restored_forest(tensors, name, width)
                 names.append(name)
-        self._evidence = {name: _restored_evidence(tensors, name) for name in names}
+        self._evidence = {name: restored_evidence(tensors, name) for name in names}
 
 
 def _some(rows: NDArray[np.float64], chunk: slice) -> NDArray[np.float64]:
@@ -585,39 +590,3 @@ def _shares(*parts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         size /= total[:, None]
         size[nothing] = 1.0 / sum(part.shape[1] for part in parts)
     return sizes
-
-
-def _restored_rows(tensors: SavedTensors, n_folds: int) -> KnownRows:
-    digests = tensors.take("known.digests", torch.int64, None)
-    folds = tensors.take("known.folds", torch.int16, len(digests))
-    if not bool((digests.diff() >= 0).all()):
-        raise ValueError("the tensor known.digests is not sorted")
-    if not NO_FOLD <= int(folds.min()) <= int(folds.max()) < n_folds:
-        raise ValueError("the tensor known.folds names members that are not there")
-    return KnownRows(digests.numpy(), folds.numpy())
-
-
-def _restored_evidence(tensors: SavedTensors, name: str) -> Evidence:
-    scores = tensors.take(f"evidence.{name}.scores", torch.float64, None)
-    worth = tensors.take(f"evidence.{name}.evidence", torch.float64, len(scores))
-    scale = float(tensors.take(f"evidence.{name}.scale", torch.float64))
-    if not bool((scores.diff() > 0).all() and (worth.diff() >= 0).all()) or scale <= 0:
-        raise ValueError(f"the tensors evidence.{name} are not a rising function")
-    return Evidence(scores.numpy(), worth.numpy(), scale)
-
-
-def _restored_forest(tensors: SavedTensors, name: str, n_features: int) -> Forest:
-    feature = tensors.take(f"{name}.feature", torch.int32, None)
-    n = len(feature)
-    kinds = {"threshold": torch.float64, "left": torch.int32, "right": torch.int32}
-    found = {part: tensors.take(f"{name}.{part}", kind, n) for part, kind in kinds.items()}
-    found["value"] = tensors.take(f"{name}.value", torch.float64, n)
-    roots = tensors.take(f"{name}.roots", torch.int64, None)
-    depth = int(tensors.take(f"{name}.depth", torch.int64))
-    arrays = {part: value.numpy() for part, value in found.items()}
-    forest = Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
-    try:
-        forest.check(n_features)
-    except ValueError as wrong:
-        raise ValueError(f"the tensors of {name} {wrong}") from None
-    return forest

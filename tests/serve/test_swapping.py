@@ -105,7 +105,7 @@ def test_what_cannot_be_used_leaves_the_former_model_in_use(
         assert found["models"][0]["stale"]
         assert client.metric("aloof_model_stale") == 1
         assert client.metric('aloof_model_loads_total{model="model",result="failed"}') == 2
-        told = [r for r in caplog.records if r.getMessage() == "model cannot be used"]
+        told = [r for r in caplog.records if r.getMessage() == "model or rules cannot be used"]
         assert len(told) == 1, "the same problem is told once"
         monkeypatch.undo()
         shutil.rmtree(folder, ignore_errors=True)

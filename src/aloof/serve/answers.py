@@ -46,6 +46,8 @@ def as_json(scored: Scored, *, model: str, version: str) -> bytes:
     columns["anomaly_score"] = scored.scores.tolist()
     columns["p_value"] = [None] * n if scored.p_values is None else scored.p_values.tolist()
     columns["is_anomaly"] = scored.flagged.tolist()
+    if scored.suppressed_by is not None:
+        columns["suppressed_by"] = scored.suppressed_by
     if scored.reasons is not None:
         columns["reasons"] = scored.reasons
     results = [
@@ -76,6 +78,8 @@ def as_arrow(scored: Scored, *, model: str, version: str) -> bytes:
     if scored.p_values is not None:
         columns["p_value"] = scored.p_values
     columns["is_anomaly"] = scored.flagged
+    if scored.suppressed_by is not None:
+        columns["suppressed_by"] = pa.array(scored.suppressed_by, pa.string())
     if scored.reasons is not None:
         for place in range(max(map(len, scored.reasons), default=0)):
             told = [row[place] if place < len(row) else None for row in scored.reasons]

@@ -280,7 +280,7 @@ class Server:
 
         def finish(scored: Scored) -> bytes:
             flagged = int(np.count_nonzero(scored.flagged))
-            self.metrics.scored(slot.name, len(scored.scores), flagged)
+            self.metrics.scored(slot.name, len(scored.scores), flagged, scored.n_suppressed)
             return render(scored, model=slot.name, version=served.version)
 
         answer: bytes = await self.queue.score(served, rows, finish, deadline)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from aloof._version import __version__
 from aloof.exceptions import AloofError, MissingExtraError, ServingError
 from aloof.serve.access import Access
@@ -279,8 +277,8 @@ class Server:
             raise refused_by(error) from error
 
         def finish(scored: Scored) -> bytes:
-            flagged = int(np.count_nonzero(scored.flagged))
-            self.metrics.scored(slot.name, len(scored.scores), flagged, scored.n_suppressed)
+            flagged, decided = int(scored.flagged.sum()), int(scored.decided.sum())
+            self.metrics.scored(slot.name, len(scored.scores), flagged, decided - flagged)
             return render(scored, model=slot.name, version=served.version)
 
         answer: bytes = await self.queue.score(served, rows, finish, deadline)

@@ -100,11 +100,11 @@ class Scored:
     flagged
         Which are anomalies. With a false discovery rate, those of a request are decided
         together.
+    decided
+        Which would be if there were no rules of reviewers.
     suppressed_by
         The rule by which a row is known to be harmless, of each row, and so not flagged;
         None: there are no rules.
-    n_suppressed
-        How many would be flagged but for a rule.
     names
         What the rows are called: the key, such as the column of ids, and values.
     reasons
@@ -116,8 +116,8 @@ class Scored:
     scores: NDArray[np.float64]
     p_values: NDArray[np.float64] | None
     flagged: NDArray[np.bool_]
+    decided: NDArray[np.bool_]
     suppressed_by: Sequence[str | None] | None = None
-    n_suppressed: int = 0
     names: tuple[str, Any] | None = None
     reasons: list[list[str]] | None = None
     warnings: tuple[str, ...] = ()
@@ -239,12 +239,10 @@ class Served(ABC, Generic[_R]):
         suppressed_by: Sequence[str | None] | None = None,
     ) -> Scored:
         p = self.model.detector.decision_.p_values(scores)
-        flagged, n_suppressed = self.model.decide(scores), 0
+        decided = flagged = self.model.decide(scores)
         if suppressed_by is not None:
-            free = np.array([rule is None for rule in suppressed_by])
-            n_suppressed = int(np.count_nonzero(flagged & ~free))
-            flagged = flagged & free
-        return Scored(scores, p, flagged, suppressed_by, n_suppressed, names, reasons, warnings)
+            flagged = decided & np.array([rule is None for rule in suppressed_by])
+        return Scored(scores, p, flagged, decided, suppressed_by, names, reasons, warnings)
 
     def _not_taken(self, content: Content) -> Refused:
         given = f"not {content.kind[:100]}" if content.kind else "and says so in Content-Type"

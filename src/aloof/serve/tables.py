@@ -14,10 +14,9 @@ from aloof.exceptions import AloofError, AloofWarning
 from aloof.models.table import TableModel, to_table
 from aloof.models.table.columns.number import NumberColumn
 from aloof.models.table.columns.timestamp import TimestampColumn
-from aloof.models.table.drift import RowSample
+from aloof.models.table.watching import DriftWatch
 from aloof.serve.arrow import check_values
 from aloof.serve.limits import Limits, Refused
-from aloof.serve.recent import Recent
 from aloof.serve.rows import SCALARS, TAKEN, TableReader, TableRows
 from aloof.serve.served import Asked, Content, Scored, Served, Tensor
 
@@ -54,7 +53,7 @@ class ServedTable(Served[TableRows]):
             name for name, one in self._by_name.items() if isinstance(one, NumberColumn)
         }
         self._reader = TableReader(model, self._filling, limits, lambda: self.rules())
-        self._recent: Recent[pa.Table] = Recent()
+        self._watch = DriftWatch(model)
 
     def read(self, content: Content, asked: Asked) -> TableRows:
         """Return the rows of a body."""
@@ -84,8 +83,7 @@ class ServedTable(Served[TableRows]):
             for group in groups:
                 begin, end = end, end + len(group.encoded)
                 self._settle(requests, group, scores[begin:end], answers, said)
-                table = group.table
-                self._recent.add(table, table.num_rows, table.nbytes)
+                self._watched(requests, group, answers)
         assert all(answer is not None for answer in answers)
         return answers  # type: ignore[return-value]
 
@@ -300,20 +298,26 @@ class ServedTable(Served[TableRows]):
 
     # Drift
 
+    def _watched(
+        self,
+        requests: Sequence[TableRows],
+        group: _Group,
+        answers: Sequence[Scored | Exception | None],
+    ) -> None:
+        """Remember rows, to compare them with those of the training."""
+        found = [answers[place] for place in group.places]
+        decided = np.concatenate([each.decided for each in found if isinstance(each, Scored)])
+        own = [requests[place] for place in group.places]
+        self._watch.add(group.table, [(each.n, each.given) for each in own], decided)
+
     def forget(self) -> None:
         """Forget the latest rows."""
-        self._recent.clear()
+        self._watch = DriftWatch(self.model)
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest rows and those of the training."""
-        tables = self._recent.all()
-        if not tables:
-            return []
-        sample = RowSample(self.model.encoder)
-        for table in tables:
-            sample.add(table)
-        names = {name for table in tables for name in table.column_names}
-        return [each.what for each in self.model.drift_in(sample, sorted(names))]
+        self._watch.look()
+        return [each.what for each in self._watch.drift]
 
 
 def _nothing(warning: AloofWarning) -> None:

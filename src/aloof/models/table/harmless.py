@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "Harmless", "Rules", "shown_texts", "suppressed"]
+__all__ = ["LONGEST", "Harmless", "Rules", "shown_texts", "suppressed", "values_of"]
 
 LONGEST = 2000  # characters of a value that are shown, and compared
 _NUMBERS = (int, float, Decimal)

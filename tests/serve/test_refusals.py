@@ -216,7 +216,7 @@ def test_too_many_requests_are_refused_before_they_are_read(
         threads = [threading.Thread(target=ask) for _ in range(2)]
         for thread in threads:
             thread.start()
-        while client.server._unanswered < 2:
+        while client.server.unanswered < 2:
             time.sleep(0.01)
         assert client.ask("POST", "/score", b"no JSON", JSON)[0] == 429
         held.let_go()

@@ -52,7 +52,7 @@ class Asked:
     header: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Content:
     """The body of a request.
 
@@ -87,7 +87,7 @@ class Rows:
     asked: Asked
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Scored:
     """What there is to say about the rows of one request.
 
@@ -166,6 +166,7 @@ class Served(ABC, Generic[_R]):
     def __init__(self, model: Model, limits: Limits) -> None:
         self.rules: Callable[[], Rules] = Rules
         self.model, self.limits = model, limits
+        self._decision = model.detector.decision_
         self.version = str(model.training.get("version", 1))
 
     @abstractmethod
@@ -235,14 +236,10 @@ class Served(ABC, Generic[_R]):
         scores: NDArray[np.float64],
         names: tuple[str, Any] | None = None,
         reasons: list[list[str]] | None = None,
-        warnings: tuple[str, ...] = (),
-        suppressed_by: Sequence[str | None] | None = None,
     ) -> Scored:
-        p = self.model.detector.decision_.p_values(scores)
-        decided = flagged = self.model.decide(scores)
-        if suppressed_by is not None:
-            flagged = decided & np.array([rule is None for rule in suppressed_by])
-        return Scored(scores, p, flagged, decided, suppressed_by, names, reasons, warnings)
+        decided = self._decision.flag(scores)
+        p = self._decision.p_values(scores)
+        return Scored(scores, p, decided, decided, names=names, reasons=reasons)
 
     def _not_taken(self, content: Content) -> Refused:
         given = f"not {content.kind[:100]}" if content.kind else "and says so in Content-Type"

@@ -131,8 +131,14 @@ class ServedTable(Served[TableRows]):
             return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
         odd = None
         columns = {}
+        records: list[Mapping[str, Any]] | None = None
+        if all(request.columns is None for request in requests):
+            records = [record for request in requests for record in request.records]
         for name in first.names:
-            values = [value for request in requests for value in request.values(name)]
+            if records is not None:
+                values = [record.get(name) for record in records]
+            else:
+                values = [value for request in requests for value in request.values(name)]
             kind = self._type(name, values)
             if kind is None:
                 odd = name
@@ -160,7 +166,7 @@ class ServedTable(Served[TableRows]):
         types = {*map(type, values)}
         types.discard(type(None))
         if types == {str}:
-            self.limits.check_text(max(len(v) for v in values if v is not None))
+            self.limits.check_text(max(map(len, filter(None, values)), default=0))
             return "text"
         if types == {bool}:
             return "boolean"
@@ -198,20 +204,32 @@ class ServedTable(Served[TableRows]):
     ) -> None:
         """Make answers of scores; reasons are found for all requests of the group at once."""
         wanted: list[NDArray[np.intp]] = []
+        rule = self._decision
+        p = rule.p_values(scores)
+        # A false discovery rate decides over the rows of a request, and no others.
+        all_decided = rule.flag(scores) if rule.threshold.fdr is None else None
         begin = 0
         for place in group.places:
-            request, own = requests[place], scores[begin : begin + requests[place].n]
-            names = None if request.ids is None else (str(self.model.id), request.ids)
-            warnings = (*request.warnings, *said.get(place, ()))
-            reasons: list[list[str]] | None = None
-            if request.asked.reasons:
-                reasons = [[] for _ in range(request.n)]
-            found = answers[place] = self._scored(
-                own, names, reasons, warnings, request.suppressed_by
+            request = requests[place]
+            end = begin + request.n
+            own = scores[begin:end]
+            decided = rule.flag(own) if all_decided is None else all_decided[begin:end]
+            flagged = decided
+            if request.suppressed_by is not None:
+                flagged = decided & np.array([by is None for by in request.suppressed_by])
+            answers[place] = Scored(
+                own,
+                None if p is None else p[begin:end],
+                flagged,
+                decided,
+                request.suppressed_by,
+                None if request.ids is None else (str(self.model.id), request.ids),
+                [[] for _ in range(request.n)] if request.asked.reasons else None,
+                (*request.warnings, *said[place]) if place in said else request.warnings,
             )
-            if reasons is not None:
-                wanted.append(begin + np.flatnonzero(found.flagged))
-            begin += request.n
+            if request.asked.reasons:
+                wanted.append(begin + np.flatnonzero(flagged))
+            begin = end
         rows = np.concatenate(wanted) if wanted else np.empty(0, np.intp)
         if not len(rows):
             return

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aloof.serve.app import Server
+from aloof.serve.garbage import setting_aside
 from aloof.serve.logs import say
 from aloof.serve.patience import protocol
 from aloof.serve.shortcut import Shortcut
@@ -63,7 +64,7 @@ def run_server(
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        with keeping_quiet():
+        with keeping_quiet(), setting_aside():
             run(
                 server,
                 host=host,

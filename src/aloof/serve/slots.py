@@ -15,6 +15,7 @@ from aloof.feedback.rules import RuleBook
 from aloof.models import Model
 from aloof.models.arrays import ArrayModel
 from aloof.models.loading import open_model
+from aloof.serve.garbage import set_aside
 from aloof.serve.limits import Limits, Refused
 from aloof.serve.logs import say
 from aloof.serve.served import Served
@@ -115,6 +116,7 @@ class Slot:
             if result == "ok" and (self.served is not None or not unread):
                 assert served is not None
                 self.served, self._seen = served, seen
+                set_aside()
                 say("model in use", model=self.name, version=served.version)
             former, self.problem = self.problem, problem or unread
             # It is tried again at every look: what is missing may still be on its way.

@@ -165,7 +165,9 @@ class _Ranks:
         np.minimum(slopes, np.finfo(np.float64).max, out=slopes)
         finite = np.where(np.isfinite(columns), columns, 0.0)
         every = np.broadcast_to(steps, columns.shape)
-        return cls(*(part.ravel() for part in (columns, finite, every, first, slopes)), size)
+        return cls(
+            columns.ravel(), finite.ravel(), every.ravel(), first.ravel(), slopes.ravel(), size
+        )
 
     def normal_quantiles(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the normal quantile of each value's rank.

@@ -68,7 +68,7 @@ def patch_features(
     *,
     tiled: bool = False,
     then: Callable[[Tensor], Tensor] | None = None,
-) -> Iterator[NDArray[np.float32]]:
+) -> Iterator[NDArray[Any]]:
     """Yield feature maps ``(k, rows, columns, size)`` of some images at a time, in order.
 
     Every map is averaged over neighbourhoods of three by three, and brought to the grid of

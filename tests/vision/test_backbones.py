@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from aloof.exceptions import BackboneError
 from aloof.vision import PACKAGED, load_backbone
-from aloof.vision.backbones import ARCHITECTURES, _read
+from aloof.vision.architectures import ARCHITECTURES
+from aloof.vision.backbones import _read
 from aloof.vision.features import patch_features, patch_grid, whole_features
 from aloof.vision.inverted import Inverted
 from aloof.vision.memory import coreset, distances

@@ -16,10 +16,10 @@ from aloof.bench.vision.problems import Problem
 from aloof.exceptions import AloofWarning
 from aloof.metrics import average_precision, region_overlap, roc_auc
 from aloof.models.images import fit_images
-from aloof.models.images.choosing import STRIDES
+from aloof.models.images.choosing import make_backbone
 from aloof.models.images.patches import learn_patches, top_mean
 from aloof.models.images.views import resized
-from aloof.vision import load_backbone
+from aloof.vision import Backbone
 from aloof.vision.features import whole_features
 from aloof.vision.memory import distances
 
@@ -128,9 +128,15 @@ def _patches(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, A
     return _model(problem, labelled, options, backbone=options["backbone"], patches=True)
 
 
+def _network(problem: Problem, options: dict[str, Any]) -> Backbone:
+    normal, device = problem.normal, torch.device(options["device"])
+    every, labels = np.arange(len(normal)), np.zeros(len(normal), np.int64)
+    name, seed = options["backbone"], options["seed"]
+    return make_backbone(name, normal, labels, every, seed, device=device)
+
+
 def _memory(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, Any]) -> Any:
-    network = load_backbone(options["backbone"], STRIDES)
-    network.to(torch.device(options["device"]))
+    network = _network(problem, options)
     view = learn_patches(network, problem.normal, labelled, {}, options["seed"]).view
 
     def score(images: NDArray[np.uint8]) -> _Scores:
@@ -146,8 +152,7 @@ def _memory(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, An
 
 
 def _whole_knn(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, Any]) -> Any:
-    network = load_backbone(options["backbone"], STRIDES)
-    network.to(torch.device(options["device"]))
+    network = _network(problem, options)
     rows = torch.from_numpy(whole_features(network, problem.normal))
     mean, scale = rows.mean(0), rows.std(0).clamp_min(1e-6)
     bank = (rows - mean) / scale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from math import isqrt
 
 import torch
@@ -57,15 +58,18 @@ def recognised(tensors: Mapping[str, Tensor]) -> tuple[str, _Weights] | None:
         With the names that torchvision, timm, transformers or the authors give them.
     """
     for name, weights in _candidates(tensors):
-        with torch.device("meta"):
-            needed = make_network(name).state_dict()
-        if all(
-            key in weights and weights[key].shape == value.shape
-            for key, value in needed.items()
-        ):
+        needed = _shapes(name)
+        if all(key in weights and weights[key].shape == shape for key, shape in needed.items()):
             if len(weights) - len(needed) <= _MORE:
                 return name, {key: weights[key] for key in needed}
     return None
+
+
+@cache
+def _shapes(architecture: str) -> dict[str, torch.Size]:
+    with torch.device("meta"):
+        tensors = make_network(architecture).state_dict()
+    return {name: value.shape for name, value in tensors.items()}
 
 
 def _candidates(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, _Weights]]:

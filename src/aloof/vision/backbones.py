@@ -176,7 +176,7 @@ class Backbone:
             network = make_network(facts.architecture)
         known = cast(MapMaker, network).channels
         if strides is None:
-            strides = tuple(stride for stride in known if stride >= _FINEST)
+            strides = tuple(stride for stride in known if stride >= _FINEST) or tuple(known)
         self.facts, self.strides = facts, tuple(strides)
         if not strides or list(strides) != sorted(set(strides)) or set(strides) - set(known):
             raise BackboneError(

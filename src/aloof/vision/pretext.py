@@ -8,8 +8,8 @@ as numbers from outside, one row of standard normal ones for each image.
 * Cut and paste (Li et al., CVPR 2021): where was a piece of the image put in another place?
   Whoever can tell knows how a surface goes on. Pieces are patches or thin scars.
 
-Labelled anomalies are negatives: a class of their own for the former, and images with a strange
-place somewhere for the latter.
+Labelled anomalies are negatives: to be told from normal images by the former, and to have a
+strange place somewhere for the latter.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Geometric(Pretext):
     """Tell which of 72 transformations it was."""
 
     noise_size = 3
-    seen = 4_000
+    seen = 8_000
 
     def __init__(self, size: tuple[int, int], largest: int) -> None:
         super().__init__(size, largest)
@@ -92,21 +92,32 @@ class Geometric(Pretext):
         self._sources = sources // self.side * size[1] + sources % self.side
 
     def head(self, channels: list[int]) -> nn.Module:
-        """Return a layer of the features of whole images; the last class is an anomaly."""
-        return _WholeHead(sum(channels), N_TRANSFORMATIONS + 1)
+        """Return a layer of the features of whole images; the last answer is about labels."""
+        return _WholeHead(sum(channels), sum(_CHOICES) + 1)
 
     def posed(self, images: Tensor, noise: Tensor, n: int) -> tuple[Tensor, Tensor]:
-        """Return squares, transformed, anomalies too; and by which."""
+        """Return squares, transformed unless they are of anomalies; and by which.
+
+        An anomaly that is transformed may look like a normal image: what is wrong with it may
+        be that it is upside down.
+        """
         chances = torch.special.ndtr(noise).clamp_max(1 - 1e-6)
         which = (chances[:, 2] * N_TRANSFORMATIONS).long()
+        which[n:] = 0
         places = self._sources.to(images.device)[which] + self._cut(chances[:, :2])[:, None]
-        answers = which.clone()
-        answers[n:] = N_TRANSFORMATIONS
-        return _taken(images, places, self.side), answers
+        return _taken(images, places, self.side), which
 
     def loss(self, answers: Tensor, right: Tensor, n: int) -> Tensor:
-        """Return the cross-entropy."""
-        return F.cross_entropy(answers, right, reduction="none")
+        """Return the cross-entropy of all that makes up a transformation, and of the label."""
+        *parts, label = torch.split(answers, [*_CHOICES, 1], 1)
+        total, rest = torch.zeros_like(label[:n, 0]), right[:n]
+        for choices, part in zip(_CHOICES[::-1], parts[::-1], strict=True):
+            total = total + F.cross_entropy(part[:n], rest % choices, reduction="none")
+            rest = rest // choices
+        bad, good = label[n:, 0], label[:n, 0]
+        if not len(bad):
+            return total
+        return torch.cat([total + _LABEL * F.softplus(good), _LABEL * F.softplus(-bad)])
 
 
 class CutPaste(Pretext):
@@ -169,6 +180,8 @@ class CutPaste(Pretext):
 
 PRETEXTS: dict[str, type[Pretext]] = dict(zip(SELF_MADE, (Geometric, CutPaste), strict=True))
 
+_CHOICES = (2, 3, 3, 4)  # mirrored, moved down and to the right, turned: 72 together
+_LABEL = 0.1  # what a label counts, beside a transformation
 _PASTED = 0.75  # share of the images that get a piece
 _SCARS = 0.5  # share of the pieces that are thin
 _JITTER, _TINT = 0.15, 0.08  # how far a piece may be brighter, and of another colour

@@ -34,7 +34,7 @@ from aloof.vision.residual import OWN
 
 __all__ = ["PretextLearner", "learn_backbone", "own_strides"]
 
-_LARGEST = 256  # pixels that a square of an image has at most
+_LARGEST = 192  # pixels across that a square of an image has at most
 _COARSE = 128  # smaller images have finer maps
 _BATCH, _BATCH_OF_ANOMALIES = 32, 8
 _EPOCHS = 20  # in which the rate falls

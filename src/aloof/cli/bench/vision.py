@@ -48,7 +48,9 @@ def vision(
     normal: Annotated[int | None, typer.Option(help="Images to learn from.")] = None,
     test: Annotated[int | None, typer.Option(help="Normal images to score.")] = None,
     side: Annotated[int | None, typer.Option(help="In pixels. Default: 256.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="A name, or a file.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="A name, or a file, as for aloof fit.")
+    ] = None,
     members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Of a fit.")] = None,
     root: Annotated[

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from aloof.bench.study import Outcome, Tell
+from aloof.bench.vision.patchcore import anomalib_patchcore, patchcore
 from aloof.bench.vision.problems import Problem
 from aloof.exceptions import AloofWarning
 from aloof.metrics import average_precision, region_overlap, roc_auc
@@ -23,7 +24,7 @@ from aloof.vision import Backbone
 from aloof.vision.features import whole_features
 from aloof.vision.memory import distances
 
-__all__ = ["SYSTEMS", "UNLABELLED_ONLY", "run_systems"]
+__all__ = ["OPTIONAL", "SYSTEMS", "UNLABELLED_ONLY", "run_systems"]
 
 _Scores = tuple[NDArray[np.float64], NDArray[np.float64] | None]  # of images, and maps
 _PIXELS = 64  # across, for networks that learn from pixels
@@ -151,6 +152,13 @@ def _memory(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, An
     return score
 
 
+def _published(make: Any) -> Any:
+    def run(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, Any]) -> Any:
+        return make(_network(problem, options), problem.normal, options["seed"])
+
+    return run
+
+
 def _whole_knn(problem: Problem, labelled: NDArray[np.uint8], options: dict[str, Any]) -> Any:
     network = _network(problem, options)
     rows = torch.from_numpy(whole_features(network, problem.normal))
@@ -181,5 +189,8 @@ SYSTEMS: dict[str, Callable[[Problem, NDArray[np.uint8], dict[str, Any]], Any]] 
     "whole-committee": _whole("committee"),
     "memory": _memory,
     "patches": _patches,
+    "patchcore": _published(patchcore),
+    "anomalib-patchcore": _published(anomalib_patchcore),
 }
-UNLABELLED_ONLY = ("whole-knn", "memory")
+UNLABELLED_ONLY = ("whole-knn", "memory", "patchcore", "anomalib-patchcore")
+OPTIONAL = ("anomalib-patchcore",)  # run where they are asked for

@@ -38,7 +38,8 @@ def vision(
         str | None,
         typer.Option(
             help="With commas between: pixels, whole-knn, whole-dp, whole-mml, "
-            "whole-committee, memory, patches. Default: all."
+            "whole-committee, memory, patches, patchcore, and anomalib-patchcore, which needs "
+            "anomalib. Default: all but the last."
         ),
     ] = None,
     labels: Annotated[

@@ -29,7 +29,7 @@ class VisionSpecification(Specification):
     ----------
     problems
         Surfaces; classes of photographs (``cifar10:0``); categories of a collection
-        (``mvtec:bottle``). Three surfaces, those of ``DEVELOPMENT``, are for choosing by.
+        (``mvtec:bottle``). The surfaces of ``DEVELOPMENT`` are for choosing by.
     systems
         What is compared; anomalib's PatchCore only if it is named.
     labels

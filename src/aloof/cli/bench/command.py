@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from aloof.bench.deadline import Deadline
 from aloof.bench.records import Record
 from aloof.bench.runner import RECORDS, run_study, stored, write_tables
 from aloof.bench.specification import Specification, specify
@@ -27,6 +28,7 @@ __all__ = [
     "Experiment",
     "Jobs",
     "Json",
+    "Minutes",
     "Out",
     "Ray",
     "TablesOnly",
@@ -47,6 +49,13 @@ Experiment = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="Where networks train.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes, one thread each.")]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        help="When to stop, with what is done by then. The same command continues.",
+        min=0.1,
+    ),
+]
 Ray = Annotated[
     bool,
     typer.Option(
@@ -119,6 +128,7 @@ def carry_out(
     device: str = "auto",
     jobs: int = 1,
     ray: bool = False,
+    minutes: float | None = None,
     tables_only: bool = False,
     as_json: bool = False,
     draw: Callable[[Where], None] | None = None,
@@ -131,7 +141,7 @@ def carry_out(
         What to run.
     folder
         For results.
-    device, jobs, ray, tables_only, as_json
+    device, jobs, ray, minutes, tables_only, as_json
         As the user gave them.
     draw
         Draws a picture that needs more than records; not with `tables_only`.
@@ -148,6 +158,7 @@ def carry_out(
                 device=device,
                 command=command,
                 on_event=report,
+                deadline=None if minutes is None else Deadline(60 * minutes),
                 cluster=ray,
             )
         )

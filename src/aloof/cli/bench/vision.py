@@ -13,6 +13,7 @@ from aloof.cli.bench.command import (
     Experiment,
     Jobs,
     Json,
+    Minutes,
     Out,
     Ray,
     TablesOnly,
@@ -37,9 +38,9 @@ def vision(
     systems: Annotated[
         str | None,
         typer.Option(
-            help="With commas between: pixels, whole-knn, whole-dp, whole-mml, "
-            "whole-committee, memory, patches, patchcore, and anomalib-patchcore, which needs "
-            "anomalib. Default: all but the last."
+            help="With commas between: patches, patches-dp, memory, patchcore, pixels, "
+            "pixels-256, whole-knn, whole-dp, whole-mml, whole-committee, and "
+            "anomalib-patchcore, which needs anomalib. Default: all but pixels-256 and that."
         ),
     ] = None,
     labels: Annotated[
@@ -58,6 +59,7 @@ def vision(
         str | None, typer.Option(help="The folder of MVTec AD, VisA or BTAD.")
     ] = None,
     experiment: Experiment = None,
+    minutes: Minutes = None,
     device: Device = "auto",
     jobs: Jobs = 1,
     ray: Ray = False,
@@ -71,8 +73,9 @@ def vision(
     are labelled, four never are. Classes of photographs follow the paper's protocol. MVTec AD,
     VisA and BTAD are read from a folder that you have.
 
-    Writes table.md, table.csv and records.jsonl. Stop it whenever you like: the same command
-    continues.
+    Writes table.md, table.csv and records.jsonl. Stop it whenever you like, or say when it has
+    to stop (--minutes): the same command continues. On a GPU, one system after the other learns
+    from all images at once, and --jobs are the processes that draw surfaces.
 
     Try first: **aloof bench vision --problems tiles --normal 20 --systems memory,patches**
     """
@@ -97,6 +100,7 @@ def vision(
             out or Path("results") / (spec.name or "vision"),
             device=device,
             jobs=jobs,
+            minutes=minutes,
             ray=ray,
             tables_only=tables_only,
             as_json=as_json,

@@ -26,7 +26,12 @@ from aloof.vision import (
     learn_backbone,
     load_backbone,
 )
-from aloof.vision.features import patch_features, patch_grid, whole_features
+from aloof.vision.features import (
+    LARGEST_AT_ONCE,
+    patch_features,
+    patch_grid,
+    whole_features,
+)
 from aloof.vision.memory import distances
 
 __all__ = [
@@ -159,6 +164,9 @@ def choose_patches(
     """
     if method == Committee.method:
         return False, "whole images, as the committee needs"
+    height, width = images.shape[1:]
+    if max(height, width) > LARGEST_AT_ONCE:
+        return True, f"patches: {width:,} x {height:,} pixels are too many for one look"
     rng = np.random.default_rng(0)
     normal = rng.permutation(train[labels[train] != ANOMALY])[:_LOOKED_AT]
     if len(normal) < 4:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.bench.vision import VisionSpecification, make_vision
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    numbers,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["vision"]
 
 
+@carries_out(VisionSpecification, make_vision, fields={"epochs": "max_epochs"})
 def vision(
     problems: Annotated[
         str | None,
@@ -54,13 +41,6 @@ def vision(
     root: Annotated[
         str | None, typer.Option(help="The folder of MVTec AD, VisA or BTAD.")
     ] = None,
-    experiment: Experiment = None,
-    device: Device = "auto",
-    jobs: Jobs = 1,
-    ray: Ray = False,
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Look for defects and strange photographs with few labels, by pixels and by features.
 
@@ -73,28 +53,3 @@ def vision(
 
     Try first: **aloof bench vision --problems tiles --normal 20 --systems memory,patches**
     """
-    counts = numbers("labels", labels)
-    given = {
-        "problems": names("problems", problems),
-        "systems": names("systems", systems),
-        "labels": None if counts is None else [int(n) for n in counts],
-        "seeds": seeds,
-        "normal": normal,
-        "test": test,
-        "side": side,
-        "backbone": backbone,
-        "members": members,
-        "max_epochs": epochs,
-        "root": root,
-    }
-    spec = specified(VisionSpecification, experiment, given)
-    with naming(experiment):
-        carry_out(
-            make_vision(spec),
-            out or Path("results") / (spec.name or "vision"),
-            device=device,
-            jobs=jobs,
-            ray=ray,
-            tables_only=tables_only,
-            as_json=as_json,
-        )

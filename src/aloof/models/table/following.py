@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow.compute as pc
 
@@ -25,13 +25,16 @@ from aloof.exceptions import TableError, TableWarning, once_of_each
 from aloof.io import write_file, writing
 from aloof.io.growing import GrowingFile, PipedLines, Position
 from aloof.models.results import Drift
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.events import Event, EventFormat, EventReader, event_tables
 from aloof.models.table.formats import ending_of
 from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
-from aloof.models.table.model import TableModel
 from aloof.models.table.scores import PartScores, Verdict
 from aloof.models.table.watching import WINDOW, DriftWatch
+
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
 
 __all__ = ["Followed", "follow"]
 
@@ -77,6 +80,7 @@ def follow(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     flagged_only: bool = False,
+    missing_columns: MissingColumns = "refuse",
     harmless: Sequence[Harmless] = (),
     state: str | os.PathLike[str] | None = None,
     drift_every: int = WINDOW,
@@ -109,6 +113,8 @@ def follow(
         What to copy from a row, besides the id.
     flagged_only
         Write the rows that are flagged, and lines that cannot be read.
+    missing_columns
+        See `TableModel.score`.
     harmless
         Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     state
@@ -131,6 +137,7 @@ def follow(
             f"The model flags by {model.threshold}, which needs all rows at once; of a stream, "
             "they never are. Choose another rule: aloof threshold MODEL --share 0.01"
         )
+    model = model._accepting(missing_columns)
     source, target = os.fspath(data), os.fspath(out)
     _check_names(model, keep, target)
     if source == "-" and state is not None:
@@ -162,7 +169,7 @@ def follow(
         PartScores(model, (), reasons, harmless=tuple(harmless)),
         reader,
         output,
-        (*([] if model.id is None else [model.id]), *keep),
+        model.copied((), keep, keep_all=False),
         keep_all,
         flagged_only,
         say or (lambda words: None),

@@ -211,7 +211,7 @@ class Backbone:
         """Return the feature maps of images ``(n, 3, height, width)`` in [0, 1]."""
         device = next(self._network.parameters()).device
         ready = images.to(device).contiguous(memory_format=torch.channels_last)
-        with torch.inference_mode():
+        with torch.no_grad():
             return cast(list[Tensor], self._network(ready, self.strides))
 
     def to(self, device: torch.device) -> Backbone:

@@ -17,7 +17,12 @@ from aloof.metrics import roc_auc
 from aloof.models.images.patches import n_top, top_mean
 from aloof.models.images.reading import ImageSet
 from aloof.vision import NONE, Backbone, installed_backbone
-from aloof.vision.features import patch_features, patch_grid, whole_features
+from aloof.vision.features import (
+    LARGEST_AT_ONCE,
+    patch_features,
+    patch_grid,
+    whole_features,
+)
 from aloof.vision.memory import distances
 
 __all__ = [
@@ -115,6 +120,9 @@ def choose_patches(
     """
     if method == Committee.method:
         return False, "whole images, as the committee needs"
+    height, width = images.shape[1:]
+    if max(height, width) > LARGEST_AT_ONCE:
+        return True, f"patches: {width:,} x {height:,} pixels are too many for one look"
     rng = np.random.default_rng(0)
     normal = rng.permutation(train[labels[train] != ANOMALY])[:_LOOKED_AT]
     if len(normal) < 4:

@@ -3,9 +3,10 @@
     python benchmarks/committee.py --tasks wdbc,yeast3 --out results/committee.jsonl
 
 Fits a committee to development tasks (see `aloof bench tables`) and records the AUROC and the
-average precision of the whole, of every view alone, of the trees alone, and of the whole
-without each of them. All come from one fit: the evidence of views that were left out is left
-out of the mean. Results go to a file of JSON lines; what is there is not run again.
+average precision of the whole, of every view alone, of the trees alone, of the whole without
+each of them, and of other ways to combine them. All come from one fit: the evidence of views
+that were left out is left out of the mean. Results go to a file of JSON lines; what is there is
+not run again.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof import Committee
 from aloof.bench.provenance import device_of, provenance
 from aloof.bench.specification import specify
 from aloof.bench.tabular import TablesSpecification, make_tables
+from aloof.bench.trials import Trial
 
 Scores = NDArray[np.float64]
 
@@ -37,11 +41,15 @@ def voices(committee: Committee, X: Scores) -> Iterator[tuple[str, Scores]]:
         for name, forest in committee._forests.items()
     }
     yield "committee", whole(views, trees, committee.tree_weight_)
-    yield "views", whole(views, {}, 0.0)
     for name, evidence in {**views, **trees}.items():
         yield name, evidence
         others = whole(without(views, name), without(trees, name), committee.tree_weight_)
         yield f"without {name}", others
+    parts = [*views.values(), *trees.values()]
+    yield "views alone", whole(views, {}, 0.0)
+    yield "mean of ranks", np.mean([rankdata(part) for part in parts], axis=0)
+    yield "mean of all", np.mean(parts, axis=0)
+    yield "largest of all", np.max(parts, axis=0)
 
 
 def whole(views: Mapping[str, Scores], trees: Mapping[str, Scores], weight: float) -> Scores:
@@ -53,6 +61,24 @@ def without(parts: Mapping[str, Scores], name: str) -> dict[str, Scores]:
     return {other: part for other, part in parts.items() if other != name}
 
 
+def measured(trial: Trial) -> dict[str, Any]:
+    """Fit a committee, and return what it found and how well each voice does."""
+    committee = trial.detector.fit(trial.X, trial.y)
+    return {
+        "tree_weight": committee.tree_weight_,
+        "hidden_share": committee.hidden_share_,
+        "device": device_of(committee),
+        "voices": [
+            {
+                "voice": name,
+                "auroc": float(roc_auc_score(trial.y_test, scores)),
+                "average_precision": float(average_precision_score(trial.y_test, scores)),
+            }
+            for name, scores in voices(committee, trial.X_test)
+        ],
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", default="development", help="with commas between")
@@ -60,7 +86,8 @@ def main() -> None:
     parser.add_argument("--labels", default="5,0.05", help="numbers, or shares below 1")
     parser.add_argument("--hidden", default="0.05,0.1")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at the same time")
     parser.add_argument("--out", type=Path, default=Path("committee.jsonl"))
     options = parser.parse_args()
     given: dict[str, Any] = {
@@ -77,32 +104,25 @@ def main() -> None:
         (r["task"], r["protocol"], r["labels"], r["hidden"], r["seed"])
         for r in map(json.loads, options.out.read_text().splitlines())
     }
+    todo = {}
     for case in study.cases:
         place = (case.task, case.protocol, case.labels, case.hidden, case.seed)
-        if place in found or study.infeasible(case):
-            continue
-        trial = study.trial(case, device=options.device)
-        committee = trial.detector.fit(trial.X, trial.y)
-        described = {
-            "task": case.task,
-            "protocol": case.protocol,
-            "labels": case.labels,
-            "hidden": case.hidden,
-            "seed": case.seed,
-            "tree_weight": committee.tree_weight_,
-            "hidden_share": committee.hidden_share_,
-            "device": device_of(committee),
-            **provenance(),
-        }
-        with options.out.open("a") as file:
-            for name, scores in voices(committee, trial.X_test):
-                figures = {
-                    "voice": name,
-                    "auroc": float(roc_auc_score(trial.y_test, scores)),
-                    "average_precision": float(average_precision_score(trial.y_test, scores)),
-                }
-                file.write(json.dumps({**described, **figures}) + "\n")
-        print(*place, flush=True)
+        if place not in found and not study.infeasible(case):
+            todo[place] = study.trial(case, device=options.device)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        running = {pool.submit(measured, trial): place for place, trial in todo.items()}
+        for finished in as_completed(running):
+            place, result = running[finished], finished.result()
+            described = dict(
+                zip(("task", "protocol", "labels", "hidden", "seed"), place, strict=True)
+            )
+            lines = [
+                {**described, **result, **voice, **provenance()}
+                for voice in result.pop("voices")
+            ]
+            with options.out.open("a") as file:
+                file.write("".join(json.dumps(line) + "\n" for line in lines))
+            print(*place, flush=True)
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ def _opened(content: bytes | BinaryIO, page: int = 1) -> Iterator[Any]:
 
 
 def _too_large(what: str) -> str:
-    return f"claims to have {what}; the limit is {MOST_PIXELS:,}"
+    return f"claims to have {what}; the limit is {MOST_PIXELS:,}: cut it into pieces"
 
 
 def _orientation(image: Any) -> int:

@@ -63,6 +63,7 @@ _WORST = 16  # patches of a labelled image that count as anomalies, where there 
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
 _BUDGET = 2**30  # bytes that features of training images may take in memory
 _AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
+_TURNED_AT_ONCE = 2**16  # patches
 _PARTS = 2  # what is compared: memory and detector
 _BRIGHT = 2.0  # scores of patches that are drawn brightest are at least these
 _STEADY = 0.05  # of the height of a normal image's top; they differ at least as much
@@ -159,7 +160,9 @@ class PatchView:
 
     def turned(self, features: NDArray[np.float16]) -> Tensor:
         """Return the vectors of patches that have these features."""
-        return self._turned(torch.from_numpy(features))
+        flat = torch.from_numpy(features).flatten(0, -2)
+        found = [self._turned(part) for part in torch.split(flat, _TURNED_AT_ONCE)]
+        return torch.cat(found).reshape(*features.shape[:-1], -1)
 
     def _turned(self, features: Tensor) -> Tensor:
         return (features.float().to(self.mean.device) - self.mean) @ self.turn
@@ -386,15 +389,18 @@ class _Features:
 
     def of(self, places: NDArray[np.int64]) -> Iterator[NDArray[np.float16]]:
         """Yield the features of images at these places, some at a time."""
-        limit = np.finfo(np.float16).max
         for start in range(0, len(places), self._at_once):
             some = places[start : start + self._at_once]
             if self._kept is not None:
                 yield self._kept[some]
                 continue
             pixels = self._pixels[some]
-            for found in patch_features(self._backbone, pixels, tiled=self._tiled):
-                yield found.clip(-limit, limit).astype(np.float16)
+            yield from patch_features(self._backbone, pixels, tiled=self._tiled, then=_halved)
+
+
+def _halved(features: Tensor) -> Tensor:
+    limit = torch.finfo(torch.float16).max
+    return features.clamp(-limit, limit).half()
 
 
 def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchRows:

@@ -4,18 +4,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from aloof.bench.deadline import Deadline
 from aloof.bench.runner import run_study, write_tables
 from aloof.bench.specification import specify
+from aloof.bench.study import Outcome, Where
 from aloof.bench.vision import VisionSpecification, make_vision
 from aloof.bench.vision.collections import list_collection
 from aloof.bench.vision.defects import KINDS, LABELLED, SIZES, UNSEEN, damage
-from aloof.bench.vision.problems import make_problem
+from aloof.bench.vision.problems import Problem, make_problem
 from aloof.bench.vision.surfaces import DEVELOPMENT, SURFACES, draw
+from aloof.bench.vision.systems import Bench, run_systems
 from aloof.exceptions import DatasetError, ExperimentError
+from aloof.vision import PACKAGED
 
-DRAWN = ("weave", "wood", "board", "brushed", "tiles", "nuts")
+DRAWN = (*DEVELOPMENT, "brushed", "tiles", "nuts")
 
 
 @pytest.mark.parametrize("surface", DRAWN)
@@ -156,3 +161,54 @@ def test_a_study_runs_and_continues(tmp_path: Path) -> None:
     assert run_study(study, tmp_path, device="cpu") == records
     grids = write_tables(study, records, tmp_path)
     assert grids[0].rows[1][0] == "pixels, 2 labels"
+
+
+@pytest.mark.skipif(
+    PACKAGED["efficientnet-lite0"].path is None, reason="needs the extra vision"
+)
+def test_systems_share_features_and_learn_in_one_stack() -> None:
+    options = {"backbone": "efficientnet-lite0", "members": 2, "max_epochs": 2, "seed": 0}
+    made = [
+        make_problem(name, 0, normal=6, labelled=3, test=10, side=48, root=None)
+        for name in ("nuts", "tiles")
+    ]
+    told: list[str] = []
+
+    def run(problems: list[Problem], wanted: list[tuple[int, str, int]]) -> list[Outcome]:
+        benches = [Bench(problem, {**options, "device": "cpu"}) for problem in problems]
+        return list(run_systems(benches, wanted, lambda done, total, what: told.append(what)))
+
+    systems = [("patches", 0), ("patches", 3), ("memory", 0), ("whole-knn", 0), ("whole-dp", 3)]
+    wanted = [(place, *each) for each in systems for place in (0, 1)]
+    together = run(made, wanted)
+    alone = run(made[1:], [(0, "patches", 3)])
+    assert len(together) == len(wanted)
+    assert all(0 <= found["auroc_unseen"] <= 1 for found in together)
+    assert [("pixel_auroc" in found) for found in together] == [
+        name in ("patches", "memory") for _, name, _ in wanted
+    ]
+    assert alone[0]["auroc"] == pytest.approx(together[3]["auroc"], abs=0.02)
+    assert "patches" in told
+
+
+def test_a_gpu_takes_one_system_after_the_other_and_processes_take_images(
+    tmp_path: Path,
+) -> None:
+    options = {"problems": ["nuts", "tiles"], "systems": ["memory", "patches"], "seeds": 2}
+    study = make_vision(specify(VisionSpecification, options))
+
+    def labels(device: str) -> list[str]:
+        where = Where(torch.device(device), tmp_path, 4)
+        groups = list(study.groups(study.cases, where))
+        assert all(group.here == (device == "cuda") for group in groups)
+        assert sum(len(group.cases) for group in groups) == len(study.cases)
+        return [group.label for group in groups]
+
+    assert labels("cuda") == ["memory", "patches"]
+    assert labels("cpu") == ["nuts, seed 0", "tiles, seed 0", "nuts, seed 1", "tiles, seed 1"]
+
+
+def test_a_run_stops_when_its_time_is_up(tmp_path: Path) -> None:
+    options = {"problems": ["nuts", "tiles"], "systems": ["pixels"], "labels": [0]}
+    study = make_vision(specify(VisionSpecification, options))
+    assert run_study(study, tmp_path, device="cpu", deadline=Deadline(0.0)) == []

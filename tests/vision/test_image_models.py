@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -15,9 +17,13 @@ from typer.testing import CliRunner
 import aloof
 from aloof.cli.app import app
 from aloof.exceptions import ImageError, ImageWarning, ModelError
+from aloof.feedback import Answer
+from aloof.feedback.answer import standings
+from aloof.feedback.refitting import refit
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models.images import ImageModel, read_images
 from aloof.models.images.choosing import worth_features
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast
 from aloof.models.images.patches import PatchView, top_mean
 from aloof.models.images.views import WholeView
 from aloof.vision import PACKAGED
@@ -92,6 +98,7 @@ def patches(tree: Path, backbone: str) -> ImageModel:
         anomaly=tree / "bad",
         masks=tree / "masks",
         backbone=backbone,
+        method="dp",  # beside a contrast
         **FAST,
     )
 
@@ -139,6 +146,59 @@ def test_the_score_of_an_image_is_the_mean_of_its_worst_patches(
     np.testing.assert_allclose(alone, patches.anomaly_score(pixels)[3:4], rtol=1e-3)
 
 
+def test_labels_add_to_the_scores_of_patches_and_never_take_away(
+    patches: ImageModel, tree: Path, backbone: str
+) -> None:
+    alone = aloof.fit(normal=tree / "good", backbone=backbone, patches=True, **FAST)
+    assert isinstance(patches.view, PatchView)
+    assert isinstance(alone.view, PatchView)
+    assert alone.view.lessons is None
+    assert patches.view.lessons is not None
+    assert patches.view.lessons.detector is not None
+    assert 0 < patches.view.lessons.share <= 1
+    torch.testing.assert_close(patches.view.memory, alone.view.memory)
+    pixels = patches.read(tree / "test").pixels
+    with_labels = patches.view.maps(patches.detector, pixels)
+    without = alone.view.maps(alone.detector, pixels)
+    gained = with_labels - without
+    assert gained.min() > -1e-3
+    assert gained.max() > 0.1
+    blank = replace(patches.view, lessons=None)
+    np.testing.assert_allclose(blank.maps(patches.detector, pixels), without, atol=1e-3)
+
+
+def labelled(seed: int, *, bad: bool) -> LabelledPatches:
+    """Return an image of 50 patches; five count as bad, and perhaps are."""
+    rng = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(50, 8, generator=rng)
+    vectors[:5, 0] += 6 * bad
+    return LabelledPatches(vectors[:5], vectors, vectors.square().mean(1))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_labels_count_as_far_as_they_help_to_recognise_one_another(alike: bool) -> None:
+    bad = [labelled(seed, bad=alike) for seed in range(4)]
+    normal = torch.randn(40, 50, 8, generator=torch.Generator().manual_seed(9))
+    far = normal.square().mean(2).double().numpy()
+    lessons = learn_contrast(bad, [normal[:25], normal[25:]], far, 3, 0)
+    if not alike:
+        assert lessons is None
+        return
+    assert lessons is not None
+    assert lessons.share == 1
+    contrast = lessons.contrast(normal.flatten(0, 1), torch.from_numpy(far.ravel()))
+    gained = lessons.gained(contrast, None).numpy()
+    assert gained.min() == 0
+    assert (gained > 0).mean() < 0.05
+    new = labelled(99, bad=True)
+    contrast = lessons.contrast(new.vectors, new.far)
+    assert lessons.gained(contrast, None)[:5].min() > 0.5
+    few = learn_contrast(bad[:2], [normal], far, 3, 0)  # too few to leave one out
+    assert few is not None
+    assert few.share == pytest.approx(0.2)
+    assert learn_contrast([], [normal], far, 3, 0) is None
+
+
 def test_whole_images_are_told_apart(whole: ImageModel, tree: Path) -> None:
     assert isinstance(whole.view, WholeView)
     found = whole.evaluate(tree / "test", normal="good", anomaly="bad")
@@ -174,6 +234,24 @@ def test_tensors_of_a_view_that_were_changed_are_refused(
     save_file(tensors, path)
     with pytest.raises(ModelError, match="was changed"):
         aloof.load(tmp_path / "model")
+
+
+def test_lessons_that_cannot_be_are_refused(patches: ImageModel) -> None:
+    assert isinstance(patches.view, PatchView)
+    lessons = patches.view.lessons
+    assert lessons is not None
+    size = lessons.defects.shape[1]
+    state, tensors = lessons.state(), lessons.tensors()
+    assert Lessons.taken(None, {"memory": lessons.defects}, size, "cpu") is None
+    for change, wrong in (
+        ({"lessons.defects": lessons.defects[:, 1:]}, "another shape"),
+        ({"lessons.defects": lessons.defects / 0}, "not of numbers"),
+        ({"lessons.numbers": torch.zeros(6, dtype=torch.float64)}, "out of range"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            Lessons.taken(state, {**tensors, **change}, size, "cpu")
+    with pytest.raises(ValueError, match="no method"):
+        Lessons.taken({"method": "other"}, dict(tensors), size, "cpu")
 
 
 def test_the_same_seed_gives_the_same_model(tree: Path, weights: Path) -> None:
@@ -227,6 +305,16 @@ def test_masks_that_do_not_belong_are_refused(
     Image.new("L", (SIDE, 40), 255).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="64 x 40 pixels, and its image 64 x 64"):
         fit(masks, backbone=weights)
+    Image.new("L", (SIDE // 2, SIDE // 2), 255).save(masks / "001_mask.png")
+    (masks / "002_mask.png").unlink()
+    with pytest.warns(ImageWarning) as said:
+        fit(masks, backbone=weights)
+    assert [w for w in map(str, (each.message for each in said)) if "mask" in w] == [
+        "1 mask resized to the size of the image, such as: 001_mask.png has 32 x 32 pixels, "
+        "and its image 64 x 64 pixels.",
+        "1 of 4 anomalies without a mask, such as '002.png'; they are learned from where they "
+        "look strangest.",
+    ]
     Image.new("L", (SIDE, SIDE), 0).save(masks / "001_mask.png")
     with pytest.raises(ImageError, match="marks no defect"):
         fit(masks, backbone=weights)
@@ -276,6 +364,7 @@ def test_images_of_many_sizes_and_a_damaged_one(
         )
     assert model.shape == (3, SIDE, SIDE)
     assert model.training["n_skipped"] == 1
+    assert model.training["n_images"] == 16 - 1 + 4 + 2 + 2
 
 
 def test_images_keep_their_proportions(tmp_path: Path) -> None:
@@ -309,22 +398,39 @@ def test_small_images_are_learned_from_by_their_pixels() -> None:
     assert not worth_features((3, 16, 64))
 
 
-def test_a_refit_of_patches_says_what_to_do(patches: ImageModel) -> None:
-    with pytest.raises(ImageError, match="run aloof fit"):
-        patches.features(surface(1, 0))
+def test_a_model_of_patches_is_refitted_with_answers(
+    patches: ImageModel, tree: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "new", np.concatenate([spoilt(surface(3, 11), 12)[0], surface(3, 13)]))
+    answers = [
+        Answer(row=f"{k:03}.png", source="new", label=int(k < 3), by="eve", number=k + 1)
+        for k in range(4)
+    ]
+    done = refit(patches, standings(answers), compare=str(tmp_path / "new"))
+    assert (done.n_anomalies, done.n_normal, done.n_elsewhere, done.n_lost) == (3, 1, 4, 0)
+    assert isinstance(done.model, ImageModel)
+    assert done.model.training["n_anomalies"] == 7
+    assert isinstance(done.model.view, PatchView)
+    assert done.model.threshold == patches.threshold
+    assert done.comparison.alerts is not None
+    before, after = (m.anomaly_score(tmp_path / "new") for m in (patches, done.model))
+    assert not np.array_equal(before, after)
+    done.model.save(tmp_path / "again")
+    np.testing.assert_array_equal(
+        aloof.load(tmp_path / "again").anomaly_score(tmp_path / "new"), after
+    )
+    with pytest.raises(ImageError, match="equally often"):
+        refit(patches, standings(answers), confirmed_weight=3)
 
 
-def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
+def test_a_server_gives_the_scores_of_the_model(
     patches: ImageModel, tree: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("fastapi")
-    from aloof.export import to_onnx
     from aloof.serve.images import ServedImages
     from aloof.serve.limits import Limits
     from aloof.serve.served import Asked, Scored
 
-    with pytest.raises(ModelError, match="with a backbone cannot be exported"):
-        to_onnx(patches)
     served = ServedImages(patches, Limits())
     Image.new("RGB", (120, 60), (200, 90, 10)).save(tmp_path / "wide.png")
     rows = served._decoded([(tmp_path / "wide.png").read_bytes()], None, Asked())
@@ -333,6 +439,10 @@ def test_a_server_gives_the_scores_of_the_model_and_onnx_is_refused(
     np.testing.assert_allclose(
         answer.scores, patches.anomaly_score(tmp_path / "wide.png"), rtol=1e-6
     )
+    pages = [Image.new("L", (SIDE, SIDE), grey) for grey in (10, 200)]
+    pages[0].save(tmp_path / "pages.tif", save_all=True, append_images=pages[1:])
+    with pytest.raises(ImageError, match="Image 1 has 2 pages; send each as an image"):
+        served._decoded([(tmp_path / "pages.tif").read_bytes()], None, Asked())
 
 
 def test_whole_images_take_a_committee(tree: Path, weights: Path) -> None:

@@ -146,7 +146,8 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="Images only: the network whose features to learn from: efficientnet-lite0, "
-            "mobilenet-v2, a file with weights, or none (pixels). Default: what is installed.",
+            "mobilenet-v2, or a file with weights; geometric or cut-paste: a small one that "
+            "learns from your images; none: pixels. Default: what is installed.",
         ),
     ] = None,
     patches: Annotated[

@@ -24,12 +24,14 @@ from aloof.export.detectors import score
 from aloof.export.encoding import encode
 from aloof.export.graph import DOUBLE, Graph, Value
 from aloof.export.probes import probe_column, probe_inputs
+from aloof.export.traced import trace
 from aloof.io import write_file
 from aloof.lite.format import BLANK, DIGEST, NOTES, SAME, VERSION, stamped
 from aloof.lite.scorer import CLOSE, LiteModel, distance, opened, probe_array
 from aloof.models import Model
 from aloof.models.arrays import ArrayModel
 from aloof.models.images import ImageModel
+from aloof.models.images.views import View
 from aloof.models.table import TableModel
 from aloof.models.table.columns import (
     CategoryColumn,
@@ -47,7 +49,7 @@ __all__ = ["Exported", "check_path", "described", "export", "to_onnx"]
 _PROBES, _TRIED = 16, 1000
 _MOST_NUMBERS = 4096  # of probe rows
 # Of images there are fewer: they are large.
-_TRIED_IMAGES = 32
+_TRIED_IMAGES, _TRIED_NUMBERS = 32, 2**23
 _PRECISE_ROWS = 64  # at a time
 # Trees decide by thresholds, and a row can be so near to one that the last bit decides. So many
 # rows of a committee may be on the other side.
@@ -150,12 +152,6 @@ def check_path(target: Path, *, force: bool) -> None:
 def _model_of(model: Model | Detector) -> Model:
     if isinstance(model, Detector):
         return ArrayModel(detector=model)
-    if isinstance(model, ImageModel) and model.view is not None:
-        raise ModelError(
-            "A model of images with a backbone cannot be exported to ONNX yet. Serve it with "
-            "aloof serve, or fit one that learns from pixels: backbone='none' (--backbone "
-            "none)."
-        )
     if isinstance(model, TableModel | ImageModel | ArrayModel):
         return model
     raise ModelError(
@@ -199,7 +195,7 @@ def _written(model: Model) -> tuple[bytes, _Tried]:
             "words": str(model.threshold),
         },
         "n_calibration": None if decision.calibration is None else len(decision.calibration),
-        "model_sha256": _digest(detector),
+        "model_sha256": _digest(model),
         **_particulars(model),
         "probes": _probes(model),
     }
@@ -222,9 +218,11 @@ def _scores(graph: Graph, model: Model) -> Value:
             )
         rows = encode(graph, model.encoder)
         return score(model.detector, rows, farthest=LIMIT * model.encoder.gain)
-    shape = tuple(model.detector.shape_)
+    shape = _shape(model)
     if isinstance(model, ImageModel):
         pixels = graph.input("rows", np.uint8, shape)
+        if model.view is not None:
+            return _viewed(graph, model.view, model.detector, pixels)
         return score(model.detector, pixels.to(np.float32) / 255.0, farthest=1.0)
     rows = graph.input("rows", DOUBLE, shape)
     is_image = len(shape) == 3
@@ -233,6 +231,24 @@ def _scores(graph: Graph, model: Model) -> Value:
         rows.to(np.float32) if is_image else rows,
         farthest=1.0 if is_image else math.inf,
     )
+
+
+def _viewed(graph: Graph, view: View, detector: Detector, pixels: Value) -> Value:
+    """Return the scores of images by what a view sees of them."""
+    with graph.part("see"):
+        rows, *rest = trace(view.seen, pixels, shape=view.shape)
+    learned = []
+    for number, each in enumerate(view.detectors(detector)):
+        with graph.part(f"detector {number}"):
+            learned.append(score(each, rows))
+    with graph.part("judge"):
+        (scores,) = trace(view.judged, *learned, *rest, each=view.n_rows)
+    return scores
+
+
+def _shape(model: Model) -> tuple[int, ...]:
+    """Return the shape of one input that is no table."""
+    return tuple(model.shape if isinstance(model, ImageModel) else model.detector.shape_)
 
 
 def _kind(model: Model) -> str:
@@ -244,7 +260,8 @@ def _kind(model: Model) -> str:
 def _particulars(model: Model) -> dict[str, Any]:
     """Return what the scorer needs to know about inputs."""
     if not isinstance(model, TableModel):
-        return {"shape": list(model.detector.shape_)}
+        stretched = isinstance(model, ImageModel) and model.view is None
+        return {"shape": list(_shape(model)), "keeps_proportions": not stretched}
     return {
         "columns": [described(column) for column in model.encoder.columns],
         "id": model.id,
@@ -270,9 +287,11 @@ def described(column: Column) -> dict[str, Any]:
     return found
 
 
-def _digest(detector: Detector) -> str:
-    """Return what tells this detector from others: its weights, thresholds, parameters."""
-    manifest, tensors = describe(detector)
+def _digest(model: Model) -> str:
+    """Return what tells this model from others: its weights, thresholds, parameters."""
+    manifest, tensors = describe(model.detector)
+    if isinstance(model, ImageModel) and model.view is not None:
+        tensors = {**tensors, **{f"images.{k}": v for k, v in model.view.tensors().items()}}
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())
@@ -287,7 +306,7 @@ def _made_up(model: Model, n: int) -> tuple[dict[str, NDArray[Any]], Any]:
         columns = model.encoder.columns
         values = {column.name: probe_column(column, n, rng) for column in columns}
         return values, _table_of(model, values)
-    shape = tuple(detector.shape_)
+    shape = _shape(model)
     if len(shape) == 3:
         rows = probe_array(_kind(model), shape, n)
     elif detector.likelihood == "bernoulli":
@@ -300,7 +319,7 @@ def _made_up(model: Model, n: int) -> tuple[dict[str, NDArray[Any]], Any]:
 
 def _probes(model: Model) -> dict[str, Any]:
     """Return a few rows that travel with the file, and their answers."""
-    shape = tuple(model.detector.shape_)
+    shape = _shape(model)
     n = max(2, min(_PROBES, _MOST_NUMBERS // math.prod(shape)))
     inputs, rows = _made_up(model, n)
     if isinstance(model, TableModel):  # JSON knows no infinity
@@ -330,6 +349,8 @@ def _listed(values: NDArray[Any]) -> list[Any]:
 def _scored(model: Model, rows: Any) -> NDArray[np.float64]:
     if isinstance(model, TableModel):
         return model.anomaly_score(rows, warn=lambda warning: None)
+    if isinstance(model, ImageModel):
+        return model.anomaly_score(rows)
     found: NDArray[np.float64] = model.detector.anomaly_score(rows)
     return found
 
@@ -365,13 +386,15 @@ def _compared(model: Model, lite: LiteModel) -> _Tried:
     ModelError
         They differ.
     """
-    n = _TRIED if len(model.detector.shape_) == 1 else _TRIED_IMAGES
+    are_rows = len(_shape(model)) == 1
+    size = math.prod(_shape(model))
+    n = _TRIED if are_rows else max(2, min(_TRIED_IMAGES, _TRIED_NUMBERS // size))
     inputs, rows = _made_up(model, n)
     wanted, found = _scored(model, rows), lite.run(inputs)
     scores, decision = found["anomaly_score"], model.detector.decision_
     off = distance(scores, wanted)
     jumps = off > CLOSE
-    if jumps.any() and len(model.detector.shape_) == 1:
+    if jumps.any() and are_rows:
         # Both round to float32: here and there the model is as far from what is right.
         precise = _precisely_scored(model, rows)
         own = distance(wanted, precise)

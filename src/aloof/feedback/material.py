@@ -22,6 +22,7 @@ from aloof.models.images import ImageModel
 from aloof.models.images.drift import ImageProfile
 from aloof.models.images.fitting import read_labelled
 from aloof.models.images.labels import ImageLabels, LabelOptions
+from aloof.models.images.masks import read_masks
 from aloof.models.images.reading import ImageSet, take
 from aloof.models.table import TableModel
 from aloof.models.table.columns.reading import one_array, read_text
@@ -130,6 +131,10 @@ class Material(ABC):
     def profile(self, model: Any, train: NDArray[np.int64]) -> Any:
         """Return what later data is compared with, where these were learned from."""
 
+    def masks(self, model: Any) -> Mapping[int, NDArray[np.bool_]]:
+        """Return where the defects of some images are, by their place; of rows nothing."""
+        return {}
+
     @abstractmethod
     def elsewhere(
         self, model: Any, standing: Mapping[Key, Standing], compare: Any
@@ -184,6 +189,16 @@ class _Rows(Material):
 @dataclass(frozen=True)
 class _Images(Material):
     found: ImageSet
+
+    def masks(self, model: ImageModel) -> Mapping[int, NDArray[np.bool_]]:
+        path = (model.training.get("made") or {}).get("options", {}).get("masks")
+        if path is None or not self.is_training:
+            return {}
+        if not Path(path).exists():
+            raise ImageError(f"The masks are not at hand: there is no {path}" + _NAME_THEM)
+        wanted = self.labels == ANOMALY
+        words = "are learned from where they look strangest"
+        return read_masks(path, self.found, wanted, otherwise=words)
 
     def profile(self, model: ImageModel, train: NDArray[np.int64]) -> ImageProfile:
         return ImageProfile.of(self.found, train[train < len(self.found)])

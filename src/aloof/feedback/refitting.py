@@ -26,6 +26,7 @@ from aloof.feedback.material import features_and_keys, gather
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
 from aloof.models import hold_out
 from aloof.models.images import ImageModel
+from aloof.models.images.learning import refit_patches
 from aloof.models.table import TableModel
 from aloof.phrases import count
 from aloof.training import ProgressCallback
@@ -164,6 +165,12 @@ def refit(
             "There are no answers to learn from: label some rows first, or name other data to "
             "learn from."
         )
+    if isinstance(model, ImageModel) and model.learns_patches:
+        if confirmed_weight != CONFIRMED_WEIGHT:
+            raise model.error(
+                "A model of patches sees every normal image equally often. Leave out "
+                "confirmed_weight (--confirmed-weight)."
+            )
     rows = gather(model, data, max_rows)
     others = None if compare is None else features_and_keys(model, compare)
     known_elsewhere, more = rows.elsewhere(model, standing, others)
@@ -177,8 +184,6 @@ def refit(
     if len(sure) < ENOUGH_ANSWERS or sum(sure[key] for key in held) < FEWEST_HELD_OUT:
         held = set()
     known = rows.joined(sure)
-    new = copy.deepcopy(model.detector)
-    new.set_params(confirmed_weight=confirmed_weight, verbose=verbose)
     # Labels as they were when the rows to calibrate with were chosen.
     train, calibration = hold_out(
         rows.labels,
@@ -199,14 +204,32 @@ def refit(
     taught = [i for i, key in enumerate(elsewhere) if key not in held]
     X = np.concatenate([encoded[train], more[taught]])
     y = np.concatenate([labels[train], [sure[elsewhere[i]] for i in taught]]).astype(np.int64)
-    new.refit(X, with_gaps(y), max_epochs=max_epochs, on_epoch=on_epoch)
     rule = model.threshold
-    if rule.fdr is None:
-        new._set(rule, warn=False)
-    if len(calibration):
-        new.calibrate(encoded[calibration])
-        if rule.fdr is not None:
-            new.set_threshold(fdr=rule.fdr)
+    changed: dict[str, Any] = {}
+    if isinstance(model, ImageModel) and model.learns_patches:
+        places = {int(place): number for number, place in enumerate(train)}
+        masks = {
+            places[place]: mask
+            for place, mask in rows.masks(model).items()
+            if place in places and labels[place] == ANOMALY
+        }
+        new, changed["view"] = refit_patches(
+            model, X, y, encoded[calibration], masks, max_epochs, verbose=verbose
+        )
+        n_epochs = new.n_iter_
+        if rule.fdr is None:
+            new._set(rule, warn=False)
+    else:
+        new = copy.deepcopy(model.detector)
+        new.set_params(confirmed_weight=confirmed_weight, verbose=verbose)
+        new.refit(X, with_gaps(y), max_epochs=max_epochs, on_epoch=on_epoch)
+        n_epochs = new.n_iter_ - model.detector.n_iter_
+        if rule.fdr is None:
+            new._set(rule, warn=False)
+        if len(calibration):
+            new.calibrate(encoded[calibration])
+    if len(calibration) and rule.fdr is not None:
+        new.set_threshold(fdr=rule.fdr)
     answered = [place for place in known if rows.keys[place] in held]
     held_rows = np.concatenate(
         [encoded[answered], more[[i for i, key in enumerate(elsewhere) if key in held]]]
@@ -237,20 +260,20 @@ def refit(
             "n_normal": n_answered[NORMAL],
             "n_held_out": len(held),
             "confirmed_weight": confirmed_weight,
-            "epochs": new.n_iter_ - model.detector.n_iter_,
+            "epochs": n_epochs,
         },
     }
     training.pop("calibrated", None)
     profile = model.profile
     if not rows.is_training:
         profile = rows.profile(model, train)
-    changed: dict[str, Any] = {"detector": new, "training": training, "profile": profile}
+    changed |= {"detector": new, "training": training, "profile": profile}
     fitted = replace(model, **changed)
     comparison = Comparison(
         compare_held_out(
             held_labels,
-            *(_scores(each, held_rows) for each in (model.detector, new)),
-            *(_scores(each, encoded[calibration]) for each in (model.detector, new)),
+            *(_scores(each, held_rows) for each in (model, fitted)),
+            *(_scores(each, encoded[calibration]) for each in (model, fitted)),
         ),
         _compared(
             model, fitted, standing, *((encoded, rows.keys) if others is None else others)
@@ -270,9 +293,12 @@ def refit(
     )
 
 
-def _scores(detector: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
-    scores: NDArray[np.float64] = detector.anomaly_score(rows) if len(rows) else np.empty(0)
-    return scores
+def _scores(model: Refittable, rows: NDArray[Any]) -> NDArray[np.float64]:
+    if not len(rows):
+        return np.empty(0)
+    if isinstance(model, ImageModel) and model.learns_patches:
+        return model.anomaly_score(rows)
+    return model.detector.anomaly_score(rows)
 
 
 def _compared(
@@ -285,5 +311,5 @@ def _compared(
     """Compare the rankings of both."""
     names = [name for _, name in keys]
     answers = {key[1]: standing[key].label for key in keys if key in standing}
-    before, after = (_scores(model.detector, features) for model in (old, new))
+    before, after = (_scores(model, features) for model in (old, new))
     return compare_alerts(names, answers, before, after, old.decide(before), new.decide(after))

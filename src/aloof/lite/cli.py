@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof._version import __version__
-from aloof.exceptions import AloofError, TableError
+from aloof.exceptions import AloofError, ImageError, TableError
+from aloof.imagery import (
+    Channels,
+    Skipped,
+    decode_whole,
+    open_images,
+    page_of,
+    paged,
+    strict_pillow,
+)
 from aloof.io import replacing, writing
 from aloof.lite.columns import Unread
 from aloof.lite.delimited import open_rows
@@ -63,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "score",
         help="Score every row of a file.",
         description="Write the id, anomaly_score (higher is worse), p_value and is_anomaly of "
-        "every row, in the order of the rows. A CSV file need not be laid out like the "
+        "every row or image, in their order. A CSV file need not be laid out like the "
         "training file: delimiter, encoding and header line are detected again; numbers and "
         "dates are read as in training.",
         epilog="Example: aloof-lite score model.onnx new.csv --out scores.csv",
@@ -73,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         "data",
         metavar="DATA",
         help="A CSV or TSV file (also .gz, .bz2, .xz), - for standard input. For models of "
-        "images and arrays: a file that numpy.save wrote (.npy).",
+        "images: a folder, a zip archive or an image file (needs Pillow), or a file that "
+        "numpy.save wrote (.npy), as for models of arrays.",
     )
     score.add_argument(
         "--out",
@@ -129,7 +139,11 @@ def _info(given: argparse.Namespace) -> None:
 def _score(given: argparse.Namespace) -> None:
     _check_output(given.out, given.force)
     model = load(given.model, threads=given.threads)
-    parts = _table(model, given) if model.kind == "table" else _array(model, given)
+    if model.kind == "table":
+        parts = _table(model, given)
+    else:
+        is_array = model.kind == "arrays" or given.data.lower().endswith(".npy")
+        parts = _array(model, given) if is_array else _images(model, given)
     n = flagged = 0
     with _output(given.out) as file:
         delimiter = "\t" if given.out.lower().endswith(".tsv") else ","
@@ -144,7 +158,8 @@ def _score(given: argparse.Namespace) -> None:
             if given.flagged_only:
                 rows = (row for row, is_one in zip(rows, is_anomaly, strict=True) if is_one)
             writer.writerows(rows)
-    print(f"{count(n, 'row')} scored, {flagged:,} flagged.", file=sys.stderr)
+    what = "image" if model.kind == "images" else "row"
+    print(f"{count(n, what)} scored, {flagged:,} flagged.", file=sys.stderr)
 
 
 _Part = tuple[list[list[str]], list[str], dict[str, NDArray[Any]]]
@@ -189,6 +204,39 @@ def _table(model: LiteModel, given: argparse.Namespace) -> Iterator[_Part]:
         yield kept, keep, model.decided(whole)
     for words in [*source.warnings, *map(str, unread.values())]:
         print(f"warning: {words}", file=sys.stderr)
+
+
+def _images(model: LiteModel, given: argparse.Namespace) -> Iterator[_Part]:
+    if given.keep:
+        raise TableError("Images have no columns to keep.")
+    depth, height, width = model.notes["shape"]
+    channels: Channels = 1 if depth == 1 else 3
+    names: list[str] = []
+    answers: list[dict[str, NDArray[Any]]] = []
+    skipped = list((collection := open_images(given.data)).skipped)
+    with strict_pillow(), collection.opened() as reader:
+        for name in chain.from_iterable(paged(file, reader) for file in collection.names):
+            try:
+                with reader(name) as file:
+                    pixels, _ = decode_whole(
+                        file.read(),
+                        (height, width),
+                        channels,
+                        keeps_proportions=model.notes["keeps_proportions"],
+                        page=page_of(name),
+                    )
+            except ImageError as error:
+                skipped.append(Skipped(name, str(error)))
+                continue
+            names.append(name)
+            answers.append(model.run({"rows": pixels[None]}))
+    if not names:
+        first = f": {skipped[0]}" if skipped else ""
+        raise TableError(f"{given.data} holds no image that can be read{first}.")
+    for each in skipped:
+        print(f"warning: {each}, and has no score.", file=sys.stderr)
+    whole = {name: np.concatenate([one[name] for one in answers]) for name in model.answers}
+    yield [names], ["file"], model.decided(whole)
 
 
 def _array(model: LiteModel, given: argparse.Namespace) -> Iterator[_Part]:

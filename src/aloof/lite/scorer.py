@@ -21,8 +21,8 @@ from aloof.suggestion import closest
 
 __all__ = ["CLOSE", "LiteModel", "distance", "load", "opened", "probe_array"]
 
-# Rows that go through the graph at a time.
-_ROWS = 1024
+# Rows that go through the graph at a time, and the numbers in them.
+_ROWS, _NUMBERS = 1024, 2**21
 # How far exported scores may be from the model's; and probe rows, on another machine, from the
 # scores that they had when the model was exported.
 CLOSE, _ENOUGH = 1e-5, 1e-4
@@ -172,10 +172,11 @@ class LiteModel:
 
     def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what the graph makes of its inputs, some rows at a time."""
-        n = len(next(iter(inputs.values())))
+        n, size = len(next(iter(inputs.values()))), int(np.prod(self.notes.get("shape", ())))
+        step = max(1, min(_ROWS, _NUMBERS // size))
         parts = [
-            self._session.run(self.answers, {k: v[at : at + _ROWS] for k, v in inputs.items()})
-            for at in range(0, n, _ROWS)
+            self._session.run(self.answers, {k: v[at : at + step] for k, v in inputs.items()})
+            for at in range(0, n, step)
         ]
         if not parts:
             kinds = {_FLAG: np.bool_}

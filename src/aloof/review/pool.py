@@ -24,6 +24,7 @@ from aloof.models.table.lowest import Lowest, Rows
 __all__ = ["Item", "Pool", "make_pool"]
 
 _REASONS = 4
+_DRAWN = 1024  # pixels on the longer side of a picture
 _ALIKE = 0.95  # cosine between what the columns of two rows contribute
 
 
@@ -198,15 +199,14 @@ def _groups(contributions: NDArray[np.float64]) -> list[int]:
 
 
 def _of_images(model: Any, data: str, size: int) -> Pool:
-    from aloof.models.images.panels import explained, joined, png
-    from aloof.models.images.patches import PatchView
+    from aloof.models.images.panels import explained_small, joined, png
 
     found = model.read(data)
     keys, scores = image_keys(found), model.anomaly_score(found)
     flags = model.decide(scores)
     order = np.argsort(-scores, kind="stable")[:size]
     pixels = found.pixels[order]
-    panels = explained(pixels, model.explain(pixels))
+    panels = explained_small(model, pixels, _DRAWN)
     scale = max(1, 192 // max(model.shape[1:]))
     p = model.detector.decision_.p_values(scores[order])
     items = tuple(
@@ -228,7 +228,7 @@ def _of_images(model: Any, data: str, size: int) -> Pool:
         scores[order],
         # Members of a model of patches share a memory: they are asked as one.
         scores[order][None]
-        if isinstance(model.view, PatchView)
+        if model.learns_patches
         else _member_scores(model, model.features(pixels)),
         -float(model.detector.offset_),
         len(scores),

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.exceptions import ImageError
+from aloof.imagery import Channels, Look, decode_whole, look, n_pages
 from aloof.models.images import ImageModel
-from aloof.models.images.decoding import Channels, Look, decode_whole, look
 from aloof.models.images.reading import ImageSet
 from aloof.serve.forms import FORM, read_form
 from aloof.serve.limits import Limits, Refused
@@ -95,6 +95,8 @@ class ServedImages(Served[ImageRows]):
                     raise Refused(
                         413, f"An image may have at most {self.limits.pixels:,} pixels."
                     )
+                if (n := len(n_pages(file))) > 1:
+                    raise ImageError(f"has {n} pages; send each as an image of its own")
                 pixels[place], seen = decode_whole(
                     file,
                     (height, width),

@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["coreset", "distances"]
+__all__ = ["BLOCK", "coreset", "distances"]
 
-_BLOCK = 4096
+BLOCK = 4096
 _PROJECTED = 48  # dimensions that distances are measured in while patches are chosen
 
 
@@ -52,6 +52,7 @@ def distances(
     *,
     own: Tensor | None = None,
     owners: Tensor | None = None,
+    block: int = BLOCK,
 ) -> Tensor:
     """Return the mean square over the features of the distance to the nearest in a bank.
 
@@ -64,13 +65,15 @@ def distances(
     own, owners
         The image each row is from, and each of the bank: rows are not compared with patches
         of their own image.
+    block
+        How many rows are compared at a time.
     """
-    bank_squares = bank.square().sum(1)
+    squares = bank.square().sum(1)
     found = []
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        far = torch.addmm(bank_squares, block, bank.T, alpha=-2)
+    for start in range(0, len(rows), block):
+        some = rows[start : start + block]
+        far = torch.addmm(squares, some, bank.T, alpha=-2)
         if own is not None and owners is not None:
-            far[own[start : start + _BLOCK, None] == owners] = torch.inf
-        found.append(far.amin(1) + block.square().sum(1))
-    return torch.cat(found).clamp_min_(0) / rows.shape[1]
+            far[own[start : start + block, None] == owners] = torch.inf
+        found.append(far.amin(1) + some.square().sum(1))
+    return torch.cat(found).clamp_min(0) / rows.shape[1]

@@ -114,7 +114,7 @@ def test_members_that_are_encrypted_or_too_large_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "x.zip", {"a.png": PICTURE, "b.png": PICTURE + bytes(10_000)})
-    monkeypatch.setattr("aloof.models.images.folders._MOST_BYTES", 5_000)
+    monkeypatch.setattr("aloof.imagery.folders._MOST_BYTES", 5_000)
     assert "the limit is 5,000" in reasons(open_images(path))["b.png"]
     raw = bytearray(path.read_bytes())
     directory = raw.index(b"PK\1\2")

@@ -12,8 +12,8 @@ from pictures import disc, encoded, parts, save
 from PIL import Image
 
 from aloof.exceptions import ImageError, MissingExtraError
+from aloof.imagery import pillow
 from aloof.models.images import read_images
-from aloof.models.images.decoding import pillow
 from aloof.models.images.reading import take
 
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from aloof.bench.specification import Count, Names, Specification, distinct, known, several
 from aloof.bench.vision.problems import check_name
 from aloof.bench.vision.surfaces import DEVELOPMENT, SURFACES
-from aloof.bench.vision.systems import SYSTEMS
+from aloof.bench.vision.systems import OPTIONAL, SYSTEMS
 
 __all__ = ["VisionSpecification"]
 
@@ -29,9 +29,9 @@ class VisionSpecification(Specification):
     ----------
     problems
         Surfaces; classes of photographs (``cifar10:0``); categories of a collection
-        (``mvtec:bottle``). Three surfaces, those of ``DEVELOPMENT``, are for choosing by.
+        (``mvtec:bottle``). The surfaces of ``DEVELOPMENT`` are for choosing by.
     systems
-        What is compared.
+        What is compared; anomalib's PatchCore only if it is named.
     labels
         Numbers of labelled anomalies. Systems that learn nothing from them run without.
     seeds
@@ -53,7 +53,9 @@ class VisionSpecification(Specification):
     problems: Annotated[Names, AfterValidator(_known)] = tuple(
         name for name in SURFACES if name not in DEVELOPMENT
     )
-    systems: Annotated[Names, AfterValidator(known("system", SYSTEMS))] = tuple(SYSTEMS)
+    systems: Annotated[Names, AfterValidator(known("system", SYSTEMS))] = tuple(
+        name for name in SYSTEMS if name not in OPTIONAL
+    )
     labels: _Labels = (0, 3, 9)
     seeds: Count = 1
     normal: Count = 100

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, map_coordinates, zoom
+from scipy.spatial import cKDTree
 
 from aloof.exceptions import ExperimentError
 
@@ -85,6 +86,44 @@ def _wood(rng: np.random.Generator, side: int) -> _Image:
     rings = np.sin(2 * np.pi * (y + bend + rng.uniform(0, 40)) / 22)
     values = 0.5 + 0.22 * rings + 0.12 * _noise(rng, side, 0.6, 9)
     return _coloured(values, (0.38, 0.22, 0.1), (0.8, 0.6, 0.38))
+
+
+def _leather(rng: np.random.Generator, side: int) -> _Image:
+    places = rng.uniform(-10, side + 10, (int((side / 9) ** 2), 2))
+    near, _ = cKDTree(places).query(np.stack(np.mgrid[:side, :side], -1), k=2)
+    grain = 0.35 + 0.3 * (1 - np.exp((near[..., 0] - near[..., 1]) / 3))
+    values = grain + 0.04 * _noise(rng, side, 1, 1) + 0.05 * _noise(rng, side, 20, 20)
+    return _coloured(gaussian_filter(values, 0.7), (0.12, 0.06, 0.03), (0.75, 0.5, 0.33))
+
+
+def _concrete(rng: np.random.Generator, side: int) -> _Image:
+    values = 0.55 + 0.06 * _noise(rng, side, 0.7, 0.7)
+    values += 0.05 * _noise(rng, side, 3, 3) + 0.05 * _noise(rng, side, 12, 12)
+    n, reach = side * side // 260, 8
+    stones = np.zeros((side + 2 * reach, side + 2 * reach))
+    y, x = np.mgrid[: 2 * reach + 1, : 2 * reach + 1] - reach
+    for _ in range(n):
+        (top, left), (dy, dx) = rng.integers(0, side, 2), rng.uniform(0, 1, 2)
+        size, shade = rng.gamma(2, 0.8), rng.normal(0, 0.18)
+        mask = np.clip(size - np.hypot(y - dy, x - dx) + 0.5, 0, 1)
+        part = stones[top : top + len(y), left : left + len(y)]
+        part += mask * (shade - part)
+    values += stones[reach:-reach, reach:-reach]
+    return np.repeat(values.clip(0, 1)[..., None], 3, 2)
+
+
+def _mesh(rng: np.random.Generator, side: int) -> _Image:
+    pitch, turn = side / 9, rng.normal(0, 0.02)
+    y, x = np.mgrid[:side, :side] + rng.uniform(0, 50, 2)[:, None, None]
+    y, x = y * np.cos(turn) - x * np.sin(turn), y * np.sin(turn) + x * np.cos(turn)
+    away = np.full((side, side), np.inf)
+    for shift in (0.0, 0.5):  # two grids make rows of holes with gaps between
+        v, u = y / (pitch * 3**0.5) + shift, x / pitch + shift
+        away = np.minimum(away, np.hypot((v - np.rint(v)) * 3**0.5, u - np.rint(u)))
+    hole = 1 / (1 + np.exp((away - 0.3) * pitch * 1.5))
+    metal = 0.62 + 0.05 * _noise(rng, side, 1, 8) + 0.04 * _noise(rng, side, 25, 25)
+    values = metal * (1 - hole) + 0.1 * hole
+    return _coloured(values, (0.05, 0.05, 0.06), (0.95, 0.93, 0.9))
 
 
 def _brushed(rng: np.random.Generator, side: int) -> _Image:
@@ -197,6 +236,9 @@ SURFACES: dict[str, _Draw] = {
     "weave": _weave,
     "wood": _wood,
     "board": _board,
+    "leather": _leather,
+    "concrete": _concrete,
+    "mesh": _mesh,
     "brushed": _brushed,
     "tiles": _tiles,
     "nuts": _nuts,
@@ -206,4 +248,4 @@ SURFACES: dict[str, _Draw] = {
     "bags": _bag,
 }
 # Those that anything may be chosen by; figures are reported of the others.
-DEVELOPMENT = ("weave", "wood", "board")
+DEVELOPMENT = ("weave", "wood", "board", "leather", "concrete", "mesh")

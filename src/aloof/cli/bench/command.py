@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import typer
 from rich.console import Console
 
+from aloof.bench.deadline import Deadline
 from aloof.bench.records import Record
 from aloof.bench.runner import RECORDS, run_study, stored, write_tables
 from aloof.bench.specification import Specification, specify
@@ -34,6 +35,13 @@ _Experiment = Annotated[
     Path | None,
     typer.Option(
         help="A TOML file with any of the experiment's options. Options given here override it."
+    ),
+]
+_Minutes = Annotated[
+    float | None,
+    typer.Option(
+        help="When to stop, with what is done by then. The same command continues.",
+        min=0.1,
     ),
 ]
 _Ray = Annotated[
@@ -90,6 +98,7 @@ def carries_out(
     renamed = fields or {}
     shared: dict[str, tuple[Any, Any]] = {
         "experiment": (_Experiment, None),
+        "minutes": (_Minutes, None),
         "device": (Device, "auto"),
         **({} if jobs is None else {"jobs": (Jobs, jobs), "ray": (_Ray, False)}),
         "out": (_Out, None),
@@ -190,6 +199,7 @@ def _carry_out(
     study: Study[Any],
     folder: Path,
     *,
+    minutes: float | None,
     device: str,
     tables_only: bool,
     as_json: bool,
@@ -208,6 +218,7 @@ def _carry_out(
                 device=device,
                 command=typed(),
                 on_event=report,
+                deadline=None if minutes is None else Deadline(60 * minutes),
                 cluster=ray,
             )
         )

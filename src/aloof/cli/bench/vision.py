@@ -24,8 +24,9 @@ def vision(
     systems: Annotated[
         str | None,
         typer.Option(
-            help="With commas between: pixels, whole-knn, whole-dp, whole-mml, "
-            "whole-committee, memory, patches. Default: all."
+            help="With commas between: patches, patches-dp, memory, patchcore, pixels, "
+            "pixels-256, whole-knn, whole-dp, whole-mml, whole-committee, and "
+            "anomalib-patchcore, which needs anomalib. Default: all but pixels-256 and that."
         ),
     ] = None,
     labels: Annotated[
@@ -35,7 +36,9 @@ def vision(
     normal: Annotated[int | None, typer.Option(help="Images to learn from.")] = None,
     test: Annotated[int | None, typer.Option(help="Normal images to score.")] = None,
     side: Annotated[int | None, typer.Option(help="In pixels. Default: 256.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="A name, or a file.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="A name, or a file, as for aloof fit.")
+    ] = None,
     members: Annotated[int | None, typer.Option(help="Of an ensemble. Default: 5.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Of a fit.")] = None,
     root: Annotated[

@@ -1,8 +1,7 @@
 """Images: folders and archives in, as bytes; models of them."""
 
-from aloof.models.images.decoding import decode
+from aloof.imagery import Collection, Skipped, decode, open_images
 from aloof.models.images.fitting import are_images, fit_images
-from aloof.models.images.folders import Collection, Skipped, open_images
 from aloof.models.images.idx import read_idx
 from aloof.models.images.labels import ImageLabels
 from aloof.models.images.model import ImageExplanation, ImageModel, ImageScores

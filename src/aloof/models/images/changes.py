@@ -22,7 +22,6 @@ from aloof.models.changes import (
 )
 from aloof.models.images.drift import ImageProfile, brightness
 from aloof.models.images.model import ImageModel
-from aloof.models.images.patches import PatchView
 from aloof.models.images.reading import ImageSet
 
 __all__ = ["find_image_changes"]
@@ -54,7 +53,7 @@ def find_image_changes(model: ImageModel, data: Any) -> list[Change]:
     detector = model.detector
     of_codes = (
         []  # codes are those of patches
-        if isinstance(model.view, PatchView)
+        if model.learns_patches
         else code_changes(detector, model.features(pixels))
     )
     return adjusted([*light, *of_codes, *score_changes(detector, scores)])

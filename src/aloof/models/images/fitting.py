@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aloof.estimators import DETECTORS, Committee, Detector
 from aloof.exceptions import ImageError, ImageWarning
+from aloof.imagery import Channels, Collection, open_images
 from aloof.labels import ANOMALY, NORMAL
 from aloof.models import (
     Progress,
@@ -24,17 +25,15 @@ from aloof.models import (
 )
 from aloof.models.images.choosing import (
     LARGEST_SEEN,
-    STRIDES,
     check_alike,
     choose_backbone,
     choose_patches,
+    make_backbone,
     refuse_options,
     worth_features,
 )
-from aloof.models.images.decoding import Channels
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.models.images.drift import ImageProfile
-from aloof.models.images.folders import Collection, open_images
 from aloof.models.images.labels import ImageLabels, check_share
 from aloof.models.images.learning import fit_patches, fit_whole
 from aloof.models.images.masks import read_masks
@@ -51,10 +50,12 @@ from aloof.models.images.reading import (
 from aloof.models.images.views import View
 from aloof.phrases import count
 from aloof.training import resolve_device
-from aloof.vision import NONE, load_backbone
+from aloof.vision import NONE
+from aloof.vision.features import LARGEST_AT_ONCE
 
 __all__ = ["are_images", "fit_images", "read_labelled"]
 
+_DIM = 1 / 8  # of the range of 16 bits, as the brightest value of most images
 _REFUSED = {"standardize": "pixels stay in [0, 1]"}
 _ABOUT_IMAGES = frozenset(
     ("normal", "anomaly", "labels", "size", "channels", "masks", "backbone", "patches")
@@ -111,9 +112,10 @@ def fit_images(
         Only for patches.
     backbone
         The network whose features are learned from: the name of packaged weights, such as
-        "efficientnet-lite0"; a file with weights; or "none": learn from pixels. None: the
-        packaged weights that are installed, unless images are too small; see
-        `aloof.vision.load_backbone`.
+        "efficientnet-lite0"; a file with weights (see `aloof.vision.load_backbone`);
+        "geometric" or "cut-paste": a small network that learns from these images (see
+        `aloof.vision.learn_backbone`); or "none": learn from pixels. None: the packaged
+        weights that are installed, unless images are too small.
     patches
         Whether to look at every patch of an image (for defects), or at the whole (for images
         that are something else). None: what the images suggest; see
@@ -122,8 +124,10 @@ def fit_images(
         What images are resized to, and whether they are grey; see `read_images`. With a
         backbone, images keep their proportions, and one number is the longer side.
     method
-        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae";
-        for whole images with a backbone also "committee".
+        "dp" (`DualPriorVAE`, the default), "mml" (`MaxMinVAE`), "mml-dp"
+        (`MaxMinDualPriorVAE`) or "vae"; for whole images with a backbone also "committee".
+        Patches are compared with those of labelled defects. If one of the first three is asked
+        for, it learns from them as well; see `aloof.models.images.lessons`.
     members
         Size of the ensemble.
     max_epochs
@@ -145,7 +149,7 @@ def fit_images(
     """
     if max_epochs is not None:
         parameters["max_epochs"] = max_epochs
-    method = method or "dp"
+    asked, method = method, method or "dp"
     check_choices(
         method,
         calibration,
@@ -182,7 +186,7 @@ def fit_images(
         "patches": patches,
         "size": size,
         "channels": channels,
-        "method": method,
+        "method": asked,
         "members": members,
         "calibration": calibration,
         "seed": seed,
@@ -190,6 +194,14 @@ def fit_images(
     path = images.path if isinstance(images, Collection) else images
     written = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     made = made_by(fit_images, written, chosen, parameters)
+    if (reach := [look.reach for look in found.looks if look.reach < 1]) and (
+        float(np.median(reach)) < _DIM
+    ):
+        remarks.append(
+            f"Images of 16 bits have values up to {round(65535 * max(reach)):,} of 65,535, so "
+            "that little is left of them in 8 bits. Multiply them first: cameras often give 10 "
+            "or 12 bits."
+        )
     if found.skipped:
         remarks.append(
             f"{count(len(found.skipped), 'file')} skipped; the first is {found.skipped[0]}."
@@ -205,10 +217,17 @@ def fit_images(
     if name is not None:
         if masks is not None and patches is None:
             patches = True
-        network = load_backbone(name, STRIDES)
-        network.to(resolve_device(str(parameters.get("device", "auto"))))
+        device = resolve_device(str(parameters.get("device", "auto")))
+        network = make_backbone(
+            name, found.pixels, y, train, seed, device=device, verbose=verbose
+        )
         if patches is None:
             patches, chosen_because = choose_patches(network, found, y, train, method)
+        if not patches and max(found.shape[1:]) > LARGEST_AT_ONCE:
+            raise ImageError(
+                f"Whole images have at most {LARGEST_AT_ONCE:,} pixels on the longer side: "
+                f"size={LARGEST_AT_ONCE} (--size {LARGEST_AT_ONCE}). Patches may have more."
+            )
         if patches and method == Committee.method:
             raise ImageError(
                 "The method committee is for whole images (patches=False, --whole)."
@@ -227,9 +246,18 @@ def fit_images(
             checkpoint=checkpoint,
         )
     elif patches:
-        marked = {} if masks is None else read_masks(masks, found, y == ANOMALY)
+        marked = _masks(masks, found, y)
         detector, view, counts, more = fit_patches(
-            network, found, y, train, held_out, marked, method, parameters, common, checkpoint
+            network,
+            found,
+            y,
+            train,
+            held_out,
+            marked,
+            asked or "vae",
+            parameters,
+            common,
+            checkpoint,
         )
     else:
         if masks is not None:
@@ -252,6 +280,16 @@ def fit_images(
         training["chosen"] = chosen_because or "as asked for"
     profile = ImageProfile.of(found, train[y[train] != ANOMALY])
     return ImageModel(detector=detector, training=training, profile=profile, view=view)
+
+
+def _masks(
+    path: str | os.PathLike[str] | None, found: ImageSet, y: NDArray[np.int64]
+) -> dict[int, NDArray[np.bool_]]:
+    if path is None:
+        return {}
+    return read_masks(
+        path, found, y == ANOMALY, otherwise="are learned from where they look strangest"
+    )
 
 
 def are_images(data: Any, options: Names[str]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aloof.exceptions import ImageError, LabelError, TableError
+from aloof.imagery import without_page
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED, read_labels
 from aloof.models.images.reading import ImageSet
 from aloof.phrases import count
@@ -179,7 +180,8 @@ def _column_of_names(
 ) -> str:
     import pyarrow as pa
 
-    known = {*files, *(PurePosixPath(name).name for name in files)}
+    whole = {*files, *map(without_page, files)}
+    known = {*whole, *(PurePosixPath(name).name for name in whole)}
     hits: dict[str, int] = {}
     for name in table.column_names:
         kind = table.schema.field(name).type
@@ -233,15 +235,17 @@ def _by_name(found: ImageSet, labels: Mapping[str, int]) -> tuple[NDArray[np.int
         raise LabelError(
             f"Labels are 1 (anomaly), 0 (normal) or -1 (unlabelled); got {unknown[0]!r}."
         )
-    bases = Counter(PurePosixPath(name).name for name in found.names)
+    bases = Counter(PurePosixPath(name).name for name in {*map(without_page, found.names)})
     y = np.full(len(found), UNLABELLED)
     used = set()
     for place, name in enumerate(found.names):
-        base = PurePosixPath(name).name
-        key = name if name in labels else base
-        if key not in labels:
+        file = without_page(name)  # all pages have the label of a file
+        base = PurePosixPath(file).name
+        candidates = (name, PurePosixPath(name).name, file, base)
+        key = next((each for each in candidates if each in labels), None)
+        if key is None:
             continue
-        if key == base != name and bases[base] > 1:
+        if "/" in name and "/" not in key and bases[base] > 1:
             raise ImageError(
                 f"Several images are called {base!r}. Include the folder in their labels, as "
                 f"in {name!r}."

@@ -5,27 +5,44 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.estimators import DETECTORS, Detector, fit_many
-from aloof.exceptions import CalibrationWarning, ImageError
-from aloof.labels import ANOMALY, NORMAL, UNLABELLED, with_gaps
+from aloof.estimators import DETECTORS, VAE, Detector, fit_many
+from aloof.exceptions import CalibrationWarning, ImageError, ImageWarning
+from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.models import fit_detector
 from aloof.models.images.patches import (
     PATCH_DEFAULTS,
+    PatchRows,
+    PatchView,
     learn_patches,
     patch_epochs,
 )
-from aloof.models.images.reading import ImageSet, take
+from aloof.models.images.reading import ImageSet, images_in_memory, take
 from aloof.models.images.views import Shape, WholeView
 from aloof.vision import Backbone
 
-__all__ = ["WHOLE_DEFAULTS", "fit_patches", "fit_whole"]
+if TYPE_CHECKING:
+    from aloof.models.images.model import ImageModel
+
+__all__ = [
+    "WHOLE_DEFAULTS",
+    "fit_patches",
+    "fit_whole",
+    "patch_detectors",
+    "patch_tasks",
+    "refit_patches",
+    "whole_detector",
+]
 
 WHOLE_DEFAULTS: dict[str, Any] = {"hidden": (256, 64), "latent_dim": 32}
+_USELESS = (
+    "The labelled anomalies do not help to recognise one another by their patches, so they "
+    "count nothing. With masks of the defects (--masks), they may."
+)
 _Fitted = tuple[Detector, Any, dict[str, int], list[str]]
 
 
@@ -68,7 +85,7 @@ def fit_whole(
     )
     y = np.concatenate([labels, np.full(len(bad), ANOMALY)])
     more = len(labels) + np.arange(len(bad))
-    detector = _detector(method, WHOLE_DEFAULTS, parameters, common)
+    detector = whole_detector(method, parameters, common)
     counts, remarks = fit_detector(
         detector,
         lambda places: rows[places],
@@ -96,33 +113,32 @@ def fit_patches(
 ) -> _Fitted:
     """Learn from features of patches.
 
-    As `fit_whole`; masks go by the place of their image.
+    As `fit_whole`; masks go by the place of their image. The detector is a VAE that knows no
+    labels. A detector of `method` learns what labelled defects add.
     """
     normal = train[labels[train] != ANOMALY]
     bad = train[labels[train] == ANOMALY]
     good = take(images.pixels, normal)
     seed = int(common["random_state"])
     places = {int(place): number for number, place in enumerate(bad)}
-    found = learn_patches(
-        backbone,
-        good,
+    found = learn_patches(backbone, good, seed).labelled(
         take(images.pixels, bad),
         {places[place]: mask for place, mask in masks.items() if place in places},
         seed,
     )
-    defaults = dict(PATCH_DEFAULTS)
-    batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
-    defaults["max_epochs"] = patch_epochs(int((found.labels == 0).sum()), batch_size)
-    detector = _detector(method, defaults, parameters, common)
+    detector, taught = patch_detectors(found, method, parameters, common)
+    tasks = patch_tasks(found, taught=taught is not None)
     kept = None if checkpoint is None else str(checkpoint)
-    y = with_gaps(np.where(found.labels == 1, ANOMALY, UNLABELLED))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        fit_many([detector], [(found.rows, y)], checkpoint=kept)
-    view = found.scaled(detector, seed)
+        fit_many([each for each in (detector, taught) if each], tasks, checkpoint=kept)
+    view = found.scaled(detector, taught)
     scores = found.training_scores(view, detector)
     detector._take_scores(scores, np.arange(len(scores)))
     remarks: list[str] = []
+    if len(bad) and view.lessons is None:
+        remarks.append(_USELESS)
+        warnings.warn(_USELESS, ImageWarning, stacklevel=3)
     if len(held_out):
         scores = view.scores(detector, take(images.pixels, held_out))
         detector._calibrate(scores, np.full(len(scores), UNLABELLED))
@@ -135,6 +151,68 @@ def fit_patches(
         "n_calibration": len(held_out),
     }
     return detector, view, counts, remarks
+
+
+def refit_patches(
+    model: ImageModel,
+    pixels: NDArray[Any],
+    labels: NDArray[np.int64],
+    held_out: NDArray[Any],
+    masks: Mapping[int, NDArray[np.bool_]],
+    max_epochs: int | None,
+    *,
+    verbose: bool = False,
+) -> tuple[Detector, PatchView]:
+    """Learn from patches again, with other labels and the backbone of a model.
+
+    Parameters
+    ----------
+    model
+        Of patches; it is left as it is.
+    pixels, labels
+        Images to learn from; 1 is an anomaly, 0 normal, -1 unlabelled.
+    held_out
+        Images to calibrate with.
+    masks
+        Where the defects of some are, by the place of the image.
+    max_epochs
+        Passes over the patches; None: as many as the model had.
+    verbose
+        Show a progress bar.
+    """
+    made = model.training.get("made") or {}
+    options = made.get("options", {})
+    parameters = dict(made.get("parameters", {}))
+    if max_epochs is not None:
+        parameters["max_epochs"] = max_epochs
+    common = {
+        "n_members": model.detector.n_members,
+        "random_state": int(model.training["seed"]),
+        "verbose": verbose,
+    }
+    assert isinstance(model.view, PatchView)
+    images = images_in_memory(np.concatenate([pixels, held_out]))
+    n = len(pixels)
+    detector, view, _, _ = fit_patches(
+        model.view.backbone,
+        images,
+        np.concatenate([labels, np.full(len(held_out), UNLABELLED)]),
+        np.arange(n),
+        np.arange(n, len(images)),
+        masks,
+        options.get("method", "dp"),
+        parameters,
+        common,
+        None,
+    )
+    return detector, view
+
+
+def whole_detector(
+    method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
+) -> Detector:
+    """Return a detector for features of whole images; parameters as in `fit_whole`."""
+    return _detector(method, WHOLE_DEFAULTS, parameters, common)
 
 
 def _shape(images: ImageSet) -> Shape:
@@ -154,3 +232,43 @@ def _detector(
         raise ImageError(f"{kind.__name__} has no parameter {unknown[0]!r}.")
     own = {name: value for name, value in defaults.items() if name in known}
     return kind(**{**own, **parameters, **common})
+
+
+def patch_detectors(
+    found: PatchRows, method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
+) -> tuple[Detector, Detector | None]:
+    """Return the detectors that are to learn from patches.
+
+    Parameters
+    ----------
+    found
+        What they learn from.
+    method, parameters, common
+        As in `fit_whole`.
+
+    Returns
+    -------
+    A VAE that knows no labels; and a detector of the method that does, with half as many
+    members, or None where labels teach nothing.
+    """
+    defaults = dict(PATCH_DEFAULTS)
+    batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
+    defaults["max_epochs"] = patch_epochs(len(found.rows), batch_size)
+    n_members = max(1, int(common["n_members"]) // 2)
+    taught = _detector(method, defaults, parameters, {**common, "n_members": n_members})
+    known = VAE().get_params(deep=False)
+    shared = {name: value for name, value in parameters.items() if name in known}
+    plain = _detector(VAE.method, defaults, shared, common)
+    teaches = found.view.lessons is not None and method != VAE.method
+    return plain, taught if teaches else None
+
+
+def patch_tasks(
+    found: PatchRows, *, taught: bool
+) -> list[tuple[NDArray[np.float32], NDArray[np.float64]]]:
+    """Return rows and labels for the detectors of `patch_detectors`."""
+    tasks = [(found.rows, np.full(len(found.rows), np.nan))]
+    if taught:
+        y = np.repeat([np.nan, float(ANOMALY)], [len(found.rows), len(found.bad)])
+        tasks.append((np.concatenate([found.rows, found.bad]), y))
+    return tasks

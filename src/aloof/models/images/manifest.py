@@ -11,7 +11,7 @@ from aloof.models.manifest import Training
 
 __all__ = ["ImageManifest", "ImageTraining", "ViewState"]
 
-_Side = Annotated[int, Field(ge=1, le=4096)]
+_Side = Annotated[int, Field(ge=1, le=32_768)]
 
 
 class ImageTraining(Training):
@@ -28,11 +28,13 @@ class ViewState(Section):
 
     kind: Text
     shape: Annotated[list[_Side], Field(min_length=3, max_length=3)]
+    tiled: bool = False  # older models have none
     name: Text
     architecture: Text
     sha256: Text
     licence: Text
     strides: Annotated[list[_Side], Field(min_length=1, max_length=8)]
+    lessons: dict[str, Any] | None = None  # of a detector that learned from labelled patches
 
 
 class ImageManifest(Section):

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.exceptions import DriftWarning, ImageError, ImageWarning, LabelError
+from aloof.imagery import Channels, Collection, Skipped, without_page
 from aloof.io import write_file
 from aloof.labels import ANOMALY, NORMAL
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
-from aloof.models.images.decoding import Channels
 from aloof.models.images.drift import ImageProfile, brightness, find_image_drift
 from aloof.models.images.expectation import expected_images
-from aloof.models.images.folders import Collection, Skipped
 from aloof.models.images.labels import ImageLabels, LabelOptions
 from aloof.models.images.masks import read_masks
 from aloof.models.images.reading import ImageSet, images_in_memory, read_images
-from aloof.models.images.views import View, check_view, view_from
+from aloof.models.images.views import View, WholeView, check_view, view_from
 from aloof.models.results import highest
 from aloof.phrases import count
 from aloof.suggestion import closest
+from aloof.vision.features import LARGEST_AT_ONCE
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["ImageExplanation", "ImageModel", "ImageScores"]
 
 _AT_ONCE = 16  # images whose heat maps are made together
+_MUCH = 3  # times that images are larger than what is seen of them
+_DRAWN = 1024  # pixels on the longer side, where several images are in one picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,22 @@ class ImageModel(Model):
         if self.view is None:
             return []
         name, why = self.view.backbone.facts.name, self.training.get("chosen", "")
-        return [f"images with {name}, as {self.view.words} ({why})"]
+        return [f"images with {name}, as {self.view.words} ({why})", *self._shrunk()]
+
+    def _shrunk(self) -> list[str]:
+        """Say in words that images are made much smaller, if they are."""
+        if self.profile is None or not self.profile.sizes:
+            return []
+        height, width, _ = self.profile.sizes[0]
+        longer, seen = max(height, width), max(self.shape[1:])
+        if longer < _MUCH * seen:
+            return []
+        return [
+            f"images of {width:,} x {height:,} pixels as {self.shape[2]:,} x {self.shape[1]:,}:"
+            f" a defect of fewer than {2 * longer // seen} pixels is hardly seen. To look at "
+            f"all pixels, tile by tile: size={longer} (--size {longer}), which takes about "
+            f"{(longer // seen) ** 2} times as long"
+        ]
 
     def read(self, data: Any, *, progress: Progress | None = None) -> ImageSet:
         """Read images in the size and colours of the model.
@@ -203,8 +220,13 @@ class ImageModel(Model):
         return self.detector.anomaly_score(pixels)
 
     def features(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Return what the detector takes of images, one row for each."""
-        return pixels if self.view is None else self.view.features(pixels)
+        """Return what is learned from of each image: features of the whole, or pixels."""
+        return self.view.features(pixels) if isinstance(self.view, WholeView) else pixels
+
+    @property
+    def learns_patches(self) -> bool:
+        """Whether an image is many rows of the detector."""
+        return self.view is not None and not isinstance(self.view, WholeView)
 
     def codes(self, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""
@@ -371,9 +393,11 @@ class ImageModel(Model):
 
     def _draw(self, pixels: NDArray[Any], out: Path, names: list[str] | None) -> None:
         """Draw all images into a file, or, with names, each into a file of its own."""
-        from aloof.models.images.panels import explained, joined, png
+        from aloof.models.images.panels import explained_small, joined, png
 
-        rows, grow = explained(pixels, self.explain(pixels)), max(1, 192 // max(self.shape[1:]))
+        most = _DRAWN if names is None else max(self.shape[1:])
+        rows = explained_small(self, pixels, most)
+        grow = max(1, 192 // max(self.shape[1:]))
         if names is None:
             write_file(out, png(joined(rows, grow)), ImageError)
             return
@@ -410,17 +434,31 @@ class ImageModel(Model):
             )
         found = self.read(data)
         given = self._labels(found, wanted)
-        known = {} if masks is None else read_masks(masks, found, given == ANOMALY)
+        known: dict[int, NDArray[np.bool_]] = {}
+        if masks is not None:
+            known = read_masks(
+                masks, found, given == ANOMALY, otherwise="have no say about pixels"
+            )
         done = self._evaluation(given, self.anomaly_score(found))
         if masks is None:
             return done
+        from aloof.models.images.panels import reduced
+
+        factor = -(-max(self.shape[1:]) // LARGEST_AT_ONCE)
+        at_once = 1 if factor > 1 else _AT_ONCE
         places = np.sort([*known, *np.flatnonzero(given == NORMAL)]).astype(np.int64)
         blank = np.zeros(self.shape[1:], bool)
-        marked = np.stack([known.get(int(place), blank) for place in places])
+        marked = np.stack(
+            [reduced(known.get(int(p), blank), factor, keeps_peaks=True) for p in places]
+        )
         heat = np.concatenate(
             [
-                self.explain(found.pixels[places[i : i + _AT_ONCE]]).difference
-                for i in range(0, len(places), _AT_ONCE)
+                reduced(
+                    self.explain(found.pixels[places[i : i + at_once]]).difference,
+                    factor,
+                    keeps_peaks=True,
+                )
+                for i in range(0, len(places), at_once)
             ]
         )
         pixels = roc_auc(marked.ravel().astype(np.int64), heat.ravel())
@@ -546,7 +584,7 @@ class ImageModel(Model):
     ) -> dict[str, Any]:
         seen, view = state.get("view"), None  # older models take pixels
         if seen is not None:
-            view = view_from(seen, tensors)
+            view = view_from(seen, tensors, str(detector.device_))
             check_view(view, detector)
             tensors = {}
         elif len(detector.shape_) != 3 or detector.shape_[0] not in (1, 3):
@@ -586,14 +624,17 @@ def _places_of(ids: Sequence[str], images: ImageSet) -> NDArray[np.int64]:
     for id in ids:
         asked = Path(id).as_posix()
         paths = {asked, *(_within(asked, path) for path in images.paths)}
-        found = [place for place, name in enumerate(images.names) if name in paths]
-        if not found:
-            found = [p for p, name in enumerate(images.names) if name.endswith(f"/{asked}")]
+        for names in (images.names, tuple(map(without_page, images.names))):
+            found = [place for place, name in enumerate(names) if name in paths]
+            if not found:
+                found = [p for p, name in enumerate(names) if name.endswith(f"/{asked}")]
+            if found:
+                break
         if not found:
             raise ImageError(f"There is no image {id!r}{closest(asked, images.names)}.")
         if len(found) > 1:
             shown = ", ".join(images.names[place] for place in found[:3])
-            raise ImageError(f"{id!r} can be {shown}: name the folder as well.")
+            raise ImageError(f"{id!r} can be {shown}: name one of them in full.")
         places += found
     return np.array(places, np.int64)
 

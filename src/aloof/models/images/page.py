@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from aloof.models import made_by
 from aloof.models.images.labels import ImageLabels
 from aloof.models.images.model import ImageModel, ImageScores
-from aloof.models.images.panels import data_uri, explained, shown
+from aloof.models.images.panels import data_uri, explained_small, reduced, shown
 from aloof.models.images.reading import ImageSet
 from aloof.models.page import check_report, write_page
 from aloof.models.page_facts import tile
@@ -23,6 +23,7 @@ __all__ = ["write_image_page"]
 _SHEET = 60  # images on the contact sheet
 _LISTED = 100  # skipped files
 _FOLDERS = 30
+_THUMBNAIL, _DRAWN = 512, 1024  # pixels on the longer side; larger pictures are made smaller
 _SMOOTH = 96  # images with a longer side are not drawn as squares
 
 
@@ -79,17 +80,20 @@ def _sheet(
             "name": found.names[place],
             "score": number(scores.anomaly_score[place]),
             "flagged": bool(scores.is_anomaly[place]),
-            "picture": data_uri(shown(found.pixels[place])),
+            "picture": data_uri(shown(_thumbnail(found.pixels[place]))),
         }
         for rank, place in enumerate(order, 1)
     ]
 
 
+def _thumbnail(image: NDArray[Any]) -> NDArray[Any]:
+    return reduced(image, -(-max(image.shape[1:]) // _THUMBNAIL))
+
+
 def _strangest(
     model: ImageModel, found: ImageSet, scores: ImageScores, order: NDArray[np.int64]
 ) -> dict[str, Any]:
-    pixels = np.ascontiguousarray(found.pixels[order])
-    panels = explained(pixels, model.explain(pixels))
+    panels = explained_small(model, np.ascontiguousarray(found.pixels[order]), _DRAWN)
     p = scores.p_value
     words = (
         "For each image: the original, and what is strange about it. Brightness means the same "

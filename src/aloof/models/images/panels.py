@@ -5,14 +5,28 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aloof.models.images.decoding import pillow
+from aloof.imagery import pillow
 from aloof.models.images.model import ImageExplanation
 
-__all__ = ["data_uri", "explained", "heat_colours", "heat_scale", "joined", "png", "shown"]
+if TYPE_CHECKING:
+    from aloof.models.images.model import ImageModel
+
+__all__ = [
+    "data_uri",
+    "explained",
+    "explained_small",
+    "heat_colours",
+    "heat_scale",
+    "joined",
+    "png",
+    "reduced",
+    "shown",
+]
 
 _GAP = 4  # pixels between panels
 
@@ -73,6 +87,47 @@ def explained(
         for row, expected in zip(rows, why.expected, strict=True):
             row.insert(1, shown(expected))
     return rows
+
+
+def explained_small(
+    model: ImageModel, pixels: NDArray[np.generic], most: int
+) -> list[list[NDArray[np.uint8]]]:
+    """Return the panels of `explained`, of at most so many pixels on the longer side."""
+    factor = -(-max(pixels.shape[2:]) // most)
+    if factor == 1:
+        return explained(pixels, model.explain(pixels))
+    heat = np.stack(
+        [
+            reduced(model.explain(pixels[i : i + 1]).difference[0], factor, keeps_peaks=True)
+            for i in range(len(pixels))
+        ]
+    )
+    small = np.stack([reduced(image, factor) for image in pixels])
+    return explained(small, ImageExplanation(heat, None, heat, np.empty(0)))
+
+
+def reduced(values: NDArray[Any], factor: int, *, keeps_peaks: bool = False) -> NDArray[Any]:
+    """Return pictures ``(..., height, width)`` made smaller by a whole number.
+
+    Parameters
+    ----------
+    values
+        Pixels, heat or masks.
+    factor
+        How much smaller.
+    keeps_peaks
+        Take the highest of each block, so that nothing small is lost, and not the mean.
+    """
+    if factor == 1:
+        return values
+    *others, height, width = values.shape
+    edges = [(0, 0)] * len(others) + [(0, -height % factor), (0, -width % factor)]
+    rows, columns = -(-height // factor), -(-width // factor)
+    blocks = np.pad(values, edges, "edge").reshape(*others, rows, factor, columns, factor)
+    if keeps_peaks:
+        return np.asarray(blocks.max((-3, -1)))
+    means = blocks.mean((-3, -1))
+    return np.asarray(np.rint(means) if values.dtype == np.uint8 else means, values.dtype)
 
 
 def joined(rows: Sequence[Sequence[NDArray[np.uint8]]], enlarge: int) -> NDArray[np.uint8]:

@@ -1,18 +1,20 @@
 """Defects of a few pixels: every patch of an image is compared with patches of normal ones.
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
-distance to the nearest counts. A detector of rows, DP-VAE unless somebody says otherwise,
-learns from the same patches, and where they are in the image. It also learns from labelled
-defects: of an image that is known to be bad only some patch is, so the farthest from the memory
-are its anomalies, or those under a mask. Both are brought to one scale and added. The memory
-knows no labels, so it sees kinds of defects that nobody has labelled just as well as before.
+distance to the nearest counts. A VAE learns from the same patches, and where they are in the
+image. Both are measured by how much normal images differ, the stronger of the two counts, and
+neither knows labels. What labelled defects teach is added to that: of an image that is known
+to be bad only some patch is, so the farthest from the memory are its anomalies, or those under
+a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,12 +22,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
 from aloof.models.images.manifest import ViewState
-from aloof.models.images.views import Shape, refuse_refit, resized, weights_of
+from aloof.models.images.reading import allocated
+from aloof.models.images.views import Shape, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
-from aloof.vision.features import patch_features, patch_grid
-from aloof.vision.memory import coreset, distances
+from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
+from aloof.vision.memory import BLOCK, coreset, distances
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -50,15 +54,19 @@ PATCH_DEFAULTS: dict[str, Any] = {
 }
 _STEPS = 1500  # batches that a network learns from
 _MOST_PATCHES = 20_000  # of normal images, to learn from
-_MEMORY = 2_000  # of them that are kept
+_MEMORY = 1_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score
+_MOST_TOP = 40  # patches that make up the score of an image that is looked at by tiles
 _WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
-_BUDGET = 2**30  # bytes that features of training images may take
-_AT_ONCE = 16  # images
-_PARTS = 2  # what is added: memory and detector
+_BUDGET = 2**30  # bytes that features of training images may take in memory
+_AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
+_TURNED_AT_ONCE = 2**16  # patches
+_PARTS = 2  # what is compared: memory and detector
+_BRIGHT = 2.0  # scores of patches that are drawn brightest are at least these
+_STEADY = 0.05  # of the height of a normal image's top; they differ at least as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +84,12 @@ class PatchView:
     memory
         Vectors of patches of normal images.
     usual
-        Of the memory and of the detector: the score of a patch in the middle, and that of the
-        top patches of a normal image in the middle.
+        Of the memory and of the detector: what counts 0, the score of a patch in the middle,
+        and what counts 1. A normal image in the middle scores 1.
+    lessons
+        What labelled defects add; None: nothing.
+    tiled
+        Whether images are looked at tile by tile: they are large.
     """
 
     backbone: Backbone
@@ -86,28 +98,34 @@ class PatchView:
     turn: Tensor
     memory: Tensor
     usual: Tensor
+    lessons: Lessons | None = None
+    tiled: bool = False
 
     kind: ClassVar[str] = "patches"
 
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""
-        return patch_grid(self.backbone, self.shape[1:])
+        return patch_grid(self.backbone, self.shape[1:], tiled=self.tiled)
 
     @property
     def words(self) -> str:
         """What is compared, in words."""
         rows, columns = self.grid
-        return f"{columns} x {rows} patches of each image"
+        labels = "" if self.lessons is None else f"; labels count {self.lessons.share:.2f}"
+        tiles = ", by tiles" if self.tiled else ""
+        return f"{columns} x {rows} patches of each image{tiles}{labels}"
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+        return self.grid[0] * self.grid[1]
 
     @property
     def n_top(self) -> int:
         """How many patches make up the score of an image."""
-        return n_top(self.grid)
-
-    def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
-        """Raise: an image has many rows."""
-        raise refuse_refit()
+        # A defect is no larger where the image is.
+        return min(n_top(self.grid), _MOST_TOP) if self.tiled else n_top(self.grid)
 
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the mean of the highest scores of each image's patches."""
@@ -123,13 +141,13 @@ class PatchView:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the scores of patches at the resolution of the images."""
         maps = self.maps(detector, pixels)
-        return resized(maps, self.shape[1:]), top_mean(maps, self.n_top), 2.0 * _PARTS
+        return resized(maps, self.shape[1:]), top_mean(maps, self.n_top), _BRIGHT
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the code of the worst patch of each image."""
         worst = []
         for vectors in self.vectors(pixels):
-            rows = with_places(vectors)
+            rows = with_places(vectors).numpy()
             maps = self._combined(detector, vectors).reshape(len(vectors), -1)
             worst.append(rows.reshape(*maps.shape, -1)[np.arange(len(maps)), maps.argmax(1)])
         codes: NDArray[np.float64] = detector.latent(np.concatenate(worst))[0]
@@ -137,47 +155,101 @@ class PatchView:
 
     def vectors(self, pixels: NDArray[Any]) -> Iterator[Tensor]:
         """Yield the vectors of patches of some images at a time."""
-        for found in patch_features(self.backbone, pixels):
-            yield self.turned(found)
+        found = patch_features(self.backbone, pixels, tiled=self.tiled, then=self._turned)
+        yield from map(torch.from_numpy, found)
 
     def turned(self, features: NDArray[np.float16]) -> Tensor:
         """Return the vectors of patches that have these features."""
-        return (torch.from_numpy(features).float() - self.mean) @ self.turn
+        flat = torch.from_numpy(features).flatten(0, -2)
+        found = [self._turned(part) for part in torch.split(flat, _TURNED_AT_ONCE)]
+        return torch.cat(found).reshape(*features.shape[:-1], -1)
+
+    def _turned(self, features: Tensor) -> Tensor:
+        return (features.float().to(self.mean.device) - self.mean) @ self.turn
 
     def score_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[Any]:
         """Return the scores of images whose patches have these features."""
-        return top_mean(self._combined(detector, self.turned(features)), self.n_top)
+        return top_mean(self.map_of(detector, features), self.n_top)
+
+    def map_of(self, detector: Detector, features: NDArray[np.float16]) -> NDArray[np.float64]:
+        """Return the scores of patches that have these features."""
+        return self._combined(detector, self.turned(features))
 
     def _maps(self, detector: Detector, pixels: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
         for vectors in self.vectors(pixels):
             yield self._combined(detector, vectors)
 
     def _combined(self, detector: Detector, vectors: Tensor) -> NDArray[np.float64]:
-        """Return the sum of what the memory and the detector say of patches."""
-        far = distances(vectors.flatten(0, -2), self.memory).double().numpy()
-        learned = detector.anomaly_score(with_places(vectors))
-        both = [
-            (part - float(middle)) / float(top - middle)
-            for part, (middle, top) in zip((far, learned), self.usual, strict=True)
-        ]
-        return np.asarray(sum(both)).reshape(vectors.shape[:-1])
+        """Return what the memory, the detector and labels say of patches."""
+        seen = self._seen(vectors)
+        rows = seen[0].numpy()
+        learned = [each.anomaly_score(rows) for each in self.detectors(detector)]
+        joined = self._joined(*map(torch.from_numpy, learned), *seen[1:])
+        return joined.numpy().reshape(vectors.shape[:-1])
+
+    def _seen(self, vectors: Tensor, block: int = BLOCK) -> tuple[Tensor, ...]:
+        """Return the rows of detectors, distances to the memory, and what labels say."""
+        flat = vectors.flatten(0, -2)
+        far = distances(flat, self.memory, block=block)
+        rows = with_places(vectors)
+        if self.lessons is None:
+            return rows, far
+        return rows, far, self.lessons.contrast(flat, far, block=block)
+
+    def _joined(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of patches by those of detectors, and what `_seen` gives."""
+        taught = rest[0] if len(self.detectors(None)) > 1 else None
+        far, *contrast = rest if taught is None else rest[1:]
+        usual = self.usual.double()
+        middle, unit = usual[:, 0], usual[:, 1] - usual[:, 0]
+        total = torch.maximum(
+            (far.double() - middle[0]) / unit[0], (learned.double() - middle[1]) / unit[1]
+        )
+        if self.lessons is not None:
+            total = total + self.lessons.gained(contrast[0], taught)
+        return total
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+        taught = None if self.lessons is None else self.lessons.detector
+        return (detector,) if taught is None else (detector, taught)
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of detectors for some images, and what else `judged` needs."""
+        vectors = patch_tensor(self.backbone, images, tiled=self.tiled, then=self._turned)
+        return self._seen(vectors, block=vectors.shape[0] * self.n_rows)
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images by the detectors' scores of their rows."""
+        maps = self._joined(learned, *rest).reshape(-1, self.n_rows)
+        return maps.topk(self.n_top, 1).values.mean(1)
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        return {"kind": self.kind, "shape": list(self.shape), **self.backbone.state()}
+        lessons = None if self.lessons is None else self.lessons.state()
+        own = {"kind": self.kind, "shape": list(self.shape), "tiled": self.tiled}
+        own |= {"lessons": lessons}
+        return {**own, **self.backbone.state()}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what was learned, and the weights of the backbone."""
         own = {name: getattr(self, name) for name in ("mean", "turn", "memory", "usual")}
-        return {**own, **weights_of(self.backbone)}
+        lessons = {} if self.lessons is None else self.lessons.tensors()
+        return {**own, **lessons, **weights_of(self.backbone)}
 
     @classmethod
     def restored(
-        cls, backbone: Backbone, shape: Shape, state: ViewState, tensors: Mapping[str, Tensor]
+        cls,
+        backbone: Backbone,
+        shape: Shape,
+        state: ViewState,
+        tensors: dict[str, Tensor],
+        device: str,
     ) -> PatchView:
         """Return the view that was kept; a ValueError says what is wrong with it."""
         n = sum(backbone.channels)
         size = tensors["turn"].shape[-1] if "turn" in tensors else 0
+        lessons = Lessons.taken(state.lessons, tensors, size, device)
         shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
         for name in ("mean", "turn", "memory", "usual"):
             value = tensors.get(name)
@@ -193,46 +265,91 @@ class PatchView:
             raise ValueError("the tensor images.usual is not in order")
         if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
-        return cls(backbone, shape, tensors["mean"], tensors["turn"], memory, tensors["usual"])
+        own = {name: tensors[name] for name in ("mean", "turn", "memory", "usual")}
+        return cls(backbone, shape, **own, lessons=lessons, tiled=state.tiled)
 
 
 @dataclass(frozen=True, eq=False)
 class PatchRows:
-    """What a detector learns of patches.
+    """What detectors learn of patches.
 
     Attributes
     ----------
     view
-        All but what is usual for the detector, which `scaled` finds out.
-    rows, labels
-        Vectors of patches with their places, and 1 for those that are anomalies.
+        All but what is usual for detectors, which `scaled` finds out.
+    rows, bad
+        Vectors of patches with their places, of normal images and of labelled defects.
     features
         Of the patches of all normal images.
+    looked_at, far
+        Some of these images, and how far their patches are from the memory.
     """
 
     view: PatchView
     rows: NDArray[np.float32]
-    labels: NDArray[np.int64]
+    bad: NDArray[np.float32]
     features: _Features
+    looked_at: NDArray[np.int64]
+    far: NDArray[np.float64]
 
-    def scaled(self, detector: Detector, seed: int) -> PatchView:
-        """Return the view with what is usual for a fitted detector.
+    def labelled(
+        self, anomalies: NDArray[Any], masks: Mapping[int, NDArray[np.bool_]], seed: int
+    ) -> PatchRows:
+        """Return the same, with what labelled anomalies teach.
+
+        Parameters
+        ----------
+        anomalies
+            Images ``(n, channels, height, width)``.
+        masks
+            Where the defects of some are, ``(height, width)``, by their place.
+        seed
+            Of the fit.
+        """
+        level = float(np.median(top_mean(self.far, self.view.n_top)))
+        found = [
+            _bad_rows(self.view, image, masks.get(k), level)
+            for k, image in enumerate(anomalies)
+        ]
+        lessons = learn_contrast(
+            [patches for _, patches in found],
+            (self.view.turned(part).flatten(1, 2) for part in self.features.of(self.looked_at)),
+            self.far,
+            self.view.n_top,
+            derive(seed, Stream.SPLIT, 4),
+        )
+        bad = np.concatenate([self.bad, *(rows for rows, _ in found)])
+        return replace(self, view=replace(self.view, lessons=lessons), bad=bad)
+
+    def scaled(self, detector: Detector, taught: Detector | None) -> PatchView:
+        """Return the view with what is usual for fitted detectors.
 
         Parameters
         ----------
         detector
-            Fitted to the rows.
-        seed
-            Of the fit.
+            Fitted to the rows of normal images.
+        taught
+            Fitted to those of labelled defects as well; None: there is none.
         """
-        chosen = _some(len(self.features), _SCALED_BY, seed)
+        n, lessons = self.view.n_top, self.view.lessons
+        parts = self.far, self._scores(detector)
+        middles, units = zip(*(_usual(part, n) for part in parts), strict=True)
+        known = zip(parts, middles, units, strict=True)
+        maps = np.maximum(*((part - middle) / unit for part, middle, unit in known))
+        one = max(float(np.median(top_mean(maps, n))), 1e-6)
+        usual = [[middle, middle + one * u] for middle, u in zip(middles, units, strict=True)]
+        if taught is not None and lessons is not None:
+            lessons = lessons.taught(taught, self._scores(taught), n)
+        made = torch.tensor(usual, dtype=torch.float64)
+        return replace(self.view, usual=made, lessons=lessons)
+
+    def _scores(self, detector: Detector) -> NDArray[np.float64]:
+        """Return what a detector says of patches of the normal images that were looked at."""
         scores = [
-            detector.anomaly_score(with_places(self.view.turned(found))).reshape(len(found), -1)
-            for found in self.features.of(chosen)
+            detector.anomaly_score(with_places(self.view.turned(found)).numpy())
+            for found in self.features.of(self.looked_at)
         ]
-        usual = self.view.usual.clone()
-        usual[1] = _usual(np.concatenate(scores), self.view.n_top)
-        return PatchView(**{**vars(self.view), "usual": usual})
+        return np.concatenate(scores).reshape(len(self.looked_at), -1)
 
     def training_scores(self, view: PatchView, detector: Detector) -> NDArray[np.float64]:
         """Return the scores of all normal images."""
@@ -243,7 +360,7 @@ class PatchRows:
 
 
 class _Features:
-    """Features of the patches of images: made once and kept, unless there are too many.
+    """Features of the patches of images: made once and kept, unless the disk is too small.
 
     Parameters
     ----------
@@ -253,58 +370,61 @@ class _Features:
         The images.
     """
 
-    def __init__(self, backbone: Backbone, pixels: NDArray[Any]) -> None:
-        self._backbone, self._pixels = backbone, pixels
-        rows, columns = patch_grid(backbone, (pixels.shape[2], pixels.shape[3]))
+    def __init__(self, backbone: Backbone, pixels: NDArray[Any], *, tiled: bool) -> None:
+        self._backbone, self._pixels, self._tiled = backbone, pixels, tiled
+        size = pixels.shape[2], pixels.shape[3]
+        rows, columns = patch_grid(backbone, size, tiled=tiled)
         shape = len(pixels), rows, columns, sum(backbone.channels)
+        self._at_once = max(1, min(_AT_ONCE, _PIXELS_AT_ONCE // prod(pixels.shape[1:])))
         self._kept: NDArray[np.float16] | None = None
-        if 2 * prod(shape) <= _BUDGET:
-            self._kept, start = np.empty(shape, np.float16), 0
-            for found in patch_features(backbone, pixels):
-                self._kept[start : start + len(found)] = found
+        if 2 * prod(shape) <= max(_BUDGET, disk_usage(gettempdir()).free // 2):
+            kept, start = allocated(shape, _BUDGET, np.float16), 0
+            for found in self.of(np.arange(len(pixels))):
+                kept[start : start + len(found)] = found
                 start += len(found)
+            self._kept = kept
 
     def __len__(self) -> int:
         return len(self._pixels)
 
     def of(self, places: NDArray[np.int64]) -> Iterator[NDArray[np.float16]]:
         """Yield the features of images at these places, some at a time."""
-        if self._kept is None:
-            yield from patch_features(self._backbone, self._pixels[places])
-            return
-        for start in range(0, len(places), _AT_ONCE):
-            yield self._kept[places[start : start + _AT_ONCE]]
+        for start in range(0, len(places), self._at_once):
+            some = places[start : start + self._at_once]
+            if self._kept is not None:
+                yield self._kept[some]
+                continue
+            pixels = self._pixels[some]
+            yield from patch_features(self._backbone, pixels, tiled=self._tiled, then=_halved)
 
 
-def learn_patches(
-    backbone: Backbone,
-    normal: NDArray[Any],
-    anomalies: NDArray[Any],
-    masks: Mapping[int, NDArray[np.bool_]],
-    seed: int,
-) -> PatchRows:
-    """Remember patches of normal images, and find those of labelled images that are bad.
+def _halved(features: Tensor) -> Tensor:
+    limit = torch.finfo(torch.float16).max
+    return features.clamp(-limit, limit).half()
+
+
+def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchRows:
+    """Remember patches of normal images.
 
     Parameters
     ----------
     backbone
         What makes features.
-    normal, anomalies
+    normal
         Images ``(n, channels, height, width)``.
-    masks
-        Where the defects of some anomalies are, ``(height, width)``, by their place.
     seed
         Of the fit.
     """
     channels, height, width = normal.shape[1:]
     shape = channels, height, width
-    grid = patch_grid(backbone, (height, width))
+    tiled = max(height, width) > LARGEST_AT_ONCE
+    grid = patch_grid(backbone, (height, width), tiled=tiled)
     rng = np.random.default_rng(derive(seed, Stream.SPLIT, 1))
     each = max(1, min(grid[0] * grid[1], _MOST_PATCHES // len(normal)))
     some = _some(len(normal), _MOST_PATCHES, seed)
     kept, places, owners = [], [], []
     owner = 0
-    features = _Features(backbone, normal)
+    features = _Features(backbone, normal, tiled=tiled)
     for found in features.of(some):
         flat = found.reshape(len(found), -1, found.shape[-1])
         for image in flat:
@@ -320,7 +440,7 @@ def learn_patches(
     chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
     memory = vectors[chosen]
     usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    view = PatchView(backbone, shape, mean, turn, memory, usual)
+    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled=tiled)
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
     far, place = [], 0
@@ -340,17 +460,11 @@ def learn_patches(
         far.append(distance.reshape(-1, n_patches).double().numpy())
     distances_of = np.concatenate(far)
     finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
-    usual[0] = _usual(np.nan_to_num(finite, nan=float(np.nanmax(finite))), view.n_top)
+    known = np.nan_to_num(finite, nan=float(np.nanmax(finite)))
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
     )
-    bad = [
-        row
-        for place in range(len(anomalies))
-        for row in _bad_rows(view, anomalies[place], masks.get(place))
-    ]
-    labels = np.repeat([0, 1], [len(rows), sum(map(len, bad))])
-    return PatchRows(view, np.concatenate([rows, *bad], dtype=np.float32), labels, features)
+    return PatchRows(view, rows, rows[:0], features, some[looked_at], known)
 
 
 def n_top(grid: tuple[int, int]) -> int:
@@ -358,20 +472,12 @@ def n_top(grid: tuple[int, int]) -> int:
     return max(1, min(grid[0] * grid[1], max(3, round(_TOP * grid[0] * grid[1]))))
 
 
-def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Return the mean of the n highest scores of each map."""
-    flat = maps.reshape(len(maps), -1)
-    highest: NDArray[np.float64] = np.partition(flat, -n, axis=1)[:, -n:].mean(1)
-    return highest
-
-
-def with_places(vectors: Tensor) -> NDArray[np.float32]:
+def with_places(vectors: Tensor) -> Tensor:
     """Return vectors ``(n, rows, columns, size)`` as rows, with where they are at the end."""
     n, rows, columns, size = vectors.shape
-    where = _where(np.arange(rows * columns), (rows, columns))
-    flat = vectors.reshape(n, -1, size).numpy()
-    placed = np.broadcast_to(where, (n, *where.shape))
-    return np.concatenate([flat, placed], 2, dtype=np.float32).reshape(-1, size + 2)
+    where = torch.from_numpy(_where(np.arange(rows * columns), (rows, columns)))
+    placed = where.reshape(1, rows, columns, 2).expand(n, -1, -1, -1)
+    return torch.cat([vectors, placed], 3).reshape(-1, size + 2)
 
 
 def patch_epochs(n_rows: int, batch_size: int) -> int:
@@ -410,30 +516,36 @@ def _turn(values: Tensor, channels: list[int]) -> tuple[Tensor, Tensor]:
     return mean, (weight[:, None] * components * signs).contiguous()
 
 
-def _usual(scores: NDArray[np.float64], n: int) -> Tensor:
-    """Return the score of a patch in the middle, and the top of an image in the middle."""
-    middle = float(np.median(scores))
-    top = float(np.median(top_mean(scores, n)))
-    return torch.tensor([middle, max(top, middle + 1e-6 * max(1.0, abs(middle)))])
+def _usual(scores: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return the score of a patch in the middle, and how much the tops of images differ."""
+    middle, tops = float(np.median(scores)), top_mean(scores, n)
+    height = max(float(np.median(tops)) - middle, 1e-6 * max(1.0, abs(middle)))
+    return middle, max(float(tops.std()), _STEADY * height)
 
 
 def _bad_rows(
-    view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None
-) -> Iterator[NDArray[np.float32]]:
-    """Yield the rows of patches that make an image an anomaly, as it is and mirrored."""
-    for flips in ((), (1,), (0,), (0, 1)):
+    view: PatchView, image: NDArray[Any], mask: NDArray[np.bool_] | None, level: float
+) -> tuple[NDArray[np.float32], LabelledPatches]:
+    """Return rows of the patches that make an image an anomaly, as it is and mirrored.
+
+    Without a mask, these are the farthest from the memory, as far as they reach a level.
+    """
+    rows = []
+    for flips in ((0, 1), (0,), (1,), ()):  # the image as it is comes last
         turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
-        far = distances(vectors.flatten(0, -2), view.memory).double().numpy()
+        far = distances(vectors.flatten(0, -2), view.memory)
         if mask is None:
-            level = float(view.usual[0, 1])
-            worst = np.argsort(-far, kind="stable")[:_WORST]
-            chosen = worst[far[worst] >= level]
+            worst = np.argsort(-far.numpy(), kind="stable")[:_WORST]
+            chosen = worst[far.numpy()[worst] >= level]
             chosen = chosen if len(chosen) else worst[:1]
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
             chosen = np.flatnonzero(covered >= _UNDER * covered.max())
-        yield with_places(vectors)[chosen]
+        rows.append(with_places(vectors).numpy()[chosen])
+    found = np.concatenate(rows)
+    bad = torch.from_numpy(np.ascontiguousarray(found[:, : view.turn.shape[1]]))
+    return found, LabelledPatches(bad, vectors.flatten(0, -2), far)
 
 
 def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:

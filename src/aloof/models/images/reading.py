@@ -15,25 +15,31 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from aloof.exceptions import ImageError
-from aloof.models import Progress
-from aloof.models.images.decoding import (
+from aloof.imagery import (
     Channels,
+    Collection,
     Look,
+    Reader,
+    Skipped,
     decode_whole,
     look,
+    open_images,
+    page_of,
+    paged,
     pillow,
     strict_pillow,
 )
-from aloof.models.images.folders import Collection, Reader, Skipped, open_images
+from aloof.models import Progress
 
 __all__ = [
     "LARGEST_SIDE",
     "ImageSet",
     "Size",
     "Source",
+    "allocated",
     "images_in_memory",
     "read_images",
     "take",
@@ -42,6 +48,7 @@ __all__ = [
 # Without a size, no image is made larger than this.
 LARGEST_SIDE = 128
 
+_LARGEST_STRETCHED, _LARGEST_WHOLE = 4096, 32_768  # what somebody may ask for
 _BUDGET = 2 * 2**30
 _BLOCK = 64  # images that a thread takes at once, and between two reports
 
@@ -49,7 +56,7 @@ Size = int | tuple[int, int]
 _File = tuple[int, Reader, str]  # the number of its source, what opens it, its name
 
 
-_Read = Callable[[bytes, tuple[int, int], Channels], tuple[NDArray[np.uint8], Look]]
+_Read = Callable[..., tuple[NDArray[np.uint8], Look]]
 
 Source = Collection | str | os.PathLike[str]
 
@@ -112,7 +119,8 @@ def read_images(
 ) -> ImageSet:
     """Read images and bring them to one size.
 
-    A file that cannot be read is left out, with the reason.
+    A file that cannot be read is left out, with the reason. Every page of a TIFF file is an
+    image, called as in ``scan.tif#2``.
 
     Parameters
     ----------
@@ -139,7 +147,7 @@ def read_images(
     progress
         Called now and then with how many images were read, and how many there are.
     """
-    _check_options(size, channels)
+    _check_options(size, channels, _LARGEST_WHOLE if keeps_proportions else _LARGEST_STRETCHED)
     pillow()
     sources = [source] if isinstance(source, Collection | str | os.PathLike) else source
     collections = [
@@ -153,18 +161,17 @@ def read_images(
         stack.enter_context(strict_pillow())
         readers = [stack.enter_context(collection.opened()) for collection in collections]
         pool = stack.enter_context(ThreadPoolExecutor(n_threads))
-        files = [
-            (number, reader, name)
-            for number, reader in enumerate(readers)
-            for name in collections[number].names
-        ]
+        files: list[_File] = []
+        for number, reader in enumerate(readers):
+            for names in pool.map(partial(paged, reader=reader), collections[number].names):
+                files += [(number, reader, name) for name in names]
         if keeps_proportions and isinstance(size, int):
             largest, size = size, None
         if size is None or channels is None:
             looks = list(pool.map(_look, files))
             size, channels = _most_common(looks, size, channels, largest)
         shape = (channels, *((size, size) if isinstance(size, int) else size))
-        pixels = _allocated((len(files), *shape), memory_budget)
+        pixels = allocated((len(files), *shape), memory_budget)
         reasons: list[Look | str] = []
         read = partial(decode_whole, keeps_proportions=keeps_proportions, fill=fill)
         store = partial(_store, pixels, files, read)
@@ -183,11 +190,11 @@ def read_images(
         if number not in origins:
             raise ImageError(_nothing(collection, (*collection.skipped, *skipped)))
         skipped += collection.skipped
-    names = tuple(files[place][2] for place in good)
+    kept = tuple(files[place][2] for place in good)
     return ImageSet(
         _closed_up(pixels, good),
-        names,
-        tuple(PurePosixPath(name).parent.name for name in names),
+        kept,
+        tuple(PurePosixPath(name).parent.name for name in kept),
         origins,
         tuple(sorted(skipped, key=lambda each: each.name)),
         tuple(collection.path for collection in collections),
@@ -230,18 +237,20 @@ def take(pixels: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.uint8
     """Return some of the images, on disk where they are on disk."""
     if not isinstance(pixels, np.memmap):
         return pixels[rows]
-    taken = _allocated((len(rows), *pixels.shape[1:]), budget=0)
+    taken = allocated((len(rows), *pixels.shape[1:]), budget=0)
     for start in range(0, len(rows), _BLOCK):
         taken[start : start + _BLOCK] = pixels[rows[start : start + _BLOCK]]
     return taken
 
 
-def _check_options(size: Size | None, channels: int | None) -> None:
+def _check_options(size: Size | None, channels: int | None, largest: int) -> None:
     sides = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-    if any(isinstance(side, bool) or not 1 <= side <= 4096 for side in sides) or (
+    if any(isinstance(side, bool) or not 1 <= side <= largest for side in sides) or (
         size is not None and len(sides) not in (1, 2)
     ):
-        raise ImageError(f"The size must be from 1 to 4,096 pixels per side; got {size!r}.")
+        raise ImageError(
+            f"The size must be from 1 to {largest:,} pixels per side; got {size!r}."
+        )
     if channels not in (None, 1, 3):
         raise ImageError(f"Images have 1 channel (grey) or 3 (colour); got {channels!r}.")
 
@@ -257,7 +266,7 @@ def _look(file: _File) -> Look | None:
     _, reader, name = file
     try:
         with reader(name) as opened:
-            return look(opened)
+            return look(opened, page_of(name))
     except ImageError:  # `decode` will say what is wrong
         return None
 
@@ -281,11 +290,12 @@ def _most_common(
     return size, channels
 
 
-def _allocated(shape: tuple[int, ...], budget: int) -> NDArray[np.uint8]:
-    if prod(shape) <= budget:
-        return np.empty(shape, np.uint8)
+def allocated(shape: tuple[int, ...], budget: int, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+    """Return room for numbers: in memory, or on disk where they take more than a budget."""
+    if prod(shape) * np.dtype(dtype).itemsize <= budget:
+        return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="aloof-") as file:  # has no name; gone with the map
-        return np.memmap(file, np.uint8, "w+", shape=shape)
+        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 def _store(
@@ -299,7 +309,8 @@ def _store(
             with reader(name) as file:
                 content = file.read()
             channels: Channels = 1 if depth == 1 else 3
-            pixels[place], seen = read(content, (height, width), channels)
+            wanted = (height, width), channels
+            pixels[place], seen = read(content, *wanted, page=page_of(name))
             found.append(seen)
         except ImageError as error:
             found.append(str(error))

@@ -15,11 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.exceptions import ImageError
 from aloof.io.sections import read_section
 from aloof.models.images.manifest import ViewState
 from aloof.vision import Backbone, BackboneFacts
-from aloof.vision.features import feature_maps, whole_features
+from aloof.vision.features import feature_maps, whole_features, whole_tensor
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -29,7 +28,6 @@ __all__ = [
     "View",
     "WholeView",
     "check_view",
-    "refuse_refit",
     "resized",
     "view_from",
     "weights_of",
@@ -58,6 +56,10 @@ class View(Protocol):
     def words(self) -> str:
         """What is compared, in words."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the anomaly score of each image."""
 
@@ -66,11 +68,20 @@ class View(Protocol):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return maps ``(n, height, width)``, scores, and a level that normal images reach."""
 
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows; the first is that of the model."""
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return the rows of detectors for some images, and what else `judged` needs."""
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images.
+
+        Takes the scores that each detector gives their rows, and what else `seen` returned.
+        """
+
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return a vector for each image, near that of images alike."""
-
-    def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the rows that the detector takes, one for each image."""
 
     def state(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -101,6 +112,11 @@ class WholeView:
         """What is compared, in words."""
         return "whole images"
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the detector an image is."""
+        return 1
+
     def features(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         """Return a row for each image."""
         return whole_features(self.backbone, pixels)
@@ -108,6 +124,18 @@ class WholeView:
     def scores(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the anomaly score of each image."""
         return detector.anomaly_score(self.features(pixels))
+
+    def detectors(self, detector: Any) -> tuple[Any, ...]:
+        """Return the detectors that score rows: that of the model."""
+        return (detector,)
+
+    def seen(self, images: Tensor) -> tuple[Tensor, ...]:
+        """Return a row for each image; see `View`."""
+        return (whole_tensor(self.backbone, images),)
+
+    def judged(self, learned: Tensor, *rest: Tensor) -> Tensor:
+        """Return the scores of images: those of their rows."""
+        return learned
 
     def codes(self, detector: Detector, pixels: NDArray[Any]) -> NDArray[np.float64]:
         """Return the codes of the first member."""
@@ -158,7 +186,7 @@ class WholeView:
         return weights_of(self.backbone)
 
 
-def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
+def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> View:
     """Return the view that was kept; a ValueError says what is wrong with it."""
     from aloof.models.images.patches import PatchView
 
@@ -179,7 +207,7 @@ def view_from(state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> View:
     if found.kind != PatchView.kind:
         raise ValueError(f"there is no view {found.kind!r}")
     own = {name: v for name, v in tensors.items() if not name.startswith(_BACKBONE)}
-    return PatchView.restored(backbone, shape, found, own)
+    return PatchView.restored(backbone, shape, found, own, device)
 
 
 def check_view(view: View, detector: Detector) -> None:
@@ -206,11 +234,3 @@ def resized(maps: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.floa
     grown = torch.nn.functional.interpolate(values, size, mode="bicubic", align_corners=False)
     found: NDArray[np.float64] = grown[:, 0].clamp_min(0).numpy()
     return found
-
-
-def refuse_refit() -> ImageError:
-    """Return what to say to somebody who wants to refit a model of patches."""
-    return ImageError(
-        "A model of patches is not refitted: fitting it again takes about a minute. Put the "
-        "images answered as anomalies into the folder of anomalies, and run aloof fit."
-    )

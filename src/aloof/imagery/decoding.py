@@ -6,7 +6,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, BinaryIO, Literal
 
@@ -22,6 +22,7 @@ __all__ = [
     "decode",
     "decode_whole",
     "look",
+    "n_pages",
     "pillow",
     "strict_pillow",
 ]
@@ -32,6 +33,8 @@ Channels = Literal[1, 3]
 # 9,459 x 9,459. A few kilobytes can claim 30,000 x 30,000 and fill the memory.
 MOST_PIXELS = 89_478_485
 
+_MOST_PAGES = 10_000  # of one file
+_SUBFILE, _REDUCED_OR_MASK = 254, 0b101  # a TIFF's pages that show another one again
 _NEARLY = 0.03  # proportions that differ by less get no margins
 _ORIENTATION = 0x0112
 _SIDEWAYS = {5, 6, 7, 8}
@@ -49,10 +52,14 @@ class Look:
         Height and width, the right way up.
     grey
         Whether it has no colours.
+    reach
+        The brightest value of an image of 16 bits, as a share of what they can hold; 1 for
+        all others, and where nothing but the header was read.
     """
 
     size: tuple[int, int]
     grey: bool
+    reach: float = 1.0
 
 
 def pillow() -> ModuleType:
@@ -72,8 +79,11 @@ def strict_pillow() -> Iterator[None]:
         yield
 
 
-def look(content: bytes | BinaryIO) -> Look:
-    """Read the header of an image file, and nothing else.
+def n_pages(content: bytes | BinaryIO) -> list[int]:
+    """Return the numbers of the pages of a file, from 1: one, unless it is a TIFF.
+
+    Pages that are thumbnails or masks of others are left out. Of other formats, such as a GIF
+    that moves, the first frame counts.
 
     Raises
     ------
@@ -81,6 +91,37 @@ def look(content: bytes | BinaryIO) -> Look:
         Why it cannot be used, in words that follow the name of the file.
     """
     with _opened(content) as image:
+        if image.format != "TIFF":
+            return [1]
+        found = [1]
+        while True:
+            page = image.tell() + 1
+            if page >= _MOST_PAGES:
+                raise ImageError(f"has more than {_MOST_PAGES:,} pages")
+            try:
+                image.seek(page)
+            except EOFError:
+                return found
+            if not image.tag_v2.get(_SUBFILE, 0) & _REDUCED_OR_MASK:
+                found.append(page + 1)
+
+
+def look(content: bytes | BinaryIO, page: int = 1) -> Look:
+    """Read the header of an image file, and nothing else.
+
+    Parameters
+    ----------
+    content
+        The file.
+    page
+        Of a file with several, from 1.
+
+    Raises
+    ------
+    ImageError
+        Why it cannot be used, in words that follow the name of the file.
+    """
+    with _opened(content, page) as image:
         return _look(image, _orientation(image))
 
 
@@ -105,11 +146,12 @@ def decode_whole(
     *,
     keeps_proportions: bool = False,
     fill: int | None = None,
+    page: int = 1,
 ) -> tuple[NDArray[np.uint8], Look]:
     """Return the pixels of an image file, ``(channels, height, width)``, and its header.
 
-    It is turned the right way up as its EXIF data say. Transparent pixels lie on white. Of
-    several frames the first one is taken. An image of another size is resized to just this
+    It is turned the right way up as its EXIF data say. Transparent pixels lie on white. An
+    image of another size is resized to just this
     size, whatever its proportions, with a filter that averages over the pixels it merges.
 
     Parameters
@@ -124,19 +166,23 @@ def decode_whole(
         Make the image as large as fits, in the middle, with margins.
     fill
         What margins are filled with; None: the mean colour of the image's border.
+    page
+        Of a file with several, from 1.
 
     Raises
     ------
     ImageError
         Why it cannot be used, in words that follow the name of the file.
     """
-    with _opened(content) as image:
+    with _opened(content, page) as image:
         orientation = _orientation(image)
         seen = _look(image, orientation)
         if size is not None and 4 * max(size) <= min(image.size):
             # A JPEG can be decoded at half, a quarter or an eighth of its size.
             image.draft(image.mode, (2 * max(size), 2 * max(size)))
         upright = _upright(image, orientation)
+        if upright.mode == "I" or upright.mode.startswith("I;16"):
+            seen = replace(seen, reach=upright.getextrema()[1] / 65535)
         converted = _converted(upright, "L" if channels == 1 else "RGB")
         if size is not None and converted.size != size[::-1]:
             lanczos = pillow().Resampling.LANCZOS
@@ -175,7 +221,7 @@ def _with_margins(
 
 
 @contextmanager
-def _opened(content: bytes | BinaryIO) -> Iterator[Any]:
+def _opened(content: bytes | BinaryIO, page: int = 1) -> Iterator[Any]:
     """Open an image; whatever goes wrong with it becomes an `ImageError`."""
     Image = pillow()
     if isinstance(content, bytes):
@@ -184,6 +230,8 @@ def _opened(content: bytes | BinaryIO) -> Iterator[Any]:
         content = io.BytesIO(content)
     try:
         with Image.open(content) as image:
+            if page > 1:
+                image.seek(page - 1)
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise ImageError(_too_large(f"{width:,} x {height:,} pixels"))
@@ -202,7 +250,7 @@ def _opened(content: bytes | BinaryIO) -> Iterator[Any]:
 
 
 def _too_large(what: str) -> str:
-    return f"claims to have {what}; the limit is {MOST_PIXELS:,}"
+    return f"claims to have {what}; the limit is {MOST_PIXELS:,}: cut it into pieces"
 
 
 def _orientation(image: Any) -> int:

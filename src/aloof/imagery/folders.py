@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from aloof.exceptions import ImageError
+from aloof.imagery.pages import without_page
 
 __all__ = ["Collection", "Reader", "Skipped", "open_images"]
 
@@ -93,7 +94,11 @@ class Reader:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[BinaryIO]:
-        """Open one file; what goes wrong with it is an `ImageError`."""
+        """Open one file; what goes wrong with it is an `ImageError`.
+
+        A name may be that of a page; see `aloof.imagery.paged`.
+        """
+        name = without_page(name)
         try:
             if self.archive is None:
                 with open(self.root / name, "rb") as file:

@@ -13,8 +13,8 @@ from pictures import disc, encoded
 from PIL import Image
 
 from aloof.exceptions import ImageError
+from aloof.imagery import look, strict_pillow
 from aloof.models.images import decode
-from aloof.models.images.decoding import look, strict_pillow
 
 COLOURS = disc(np.random.default_rng(0), 20)
 

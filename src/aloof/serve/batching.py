@@ -117,6 +117,7 @@ class Queue:
         self._changed = threading.Condition()
         self._stopped = False
         self._deadlines = _Deadlines()
+        self._done: deque[list[tuple[Job, Any]]] = deque()
         self.rows = 0  # that wait
         self._busy = 0  # rows that are being scored
         self._per_batch = self._per_row = 0.0  # seconds, as far as they were measured
@@ -281,23 +282,26 @@ class Queue:
         return error
 
     def _deliver(self, done: list[tuple[Job, Any]]) -> None:
-        loops: dict[asyncio.AbstractEventLoop, list[tuple[Job, Any]]] = {}
-        for job, answer in done:
-            loops.setdefault(job.loop, []).append((job, answer))
-        for loop, own in loops.items():
+        self._done.append(done)
+        for loop in {job.loop for job, _ in done}:
             try:
-                loop.call_soon_threadsafe(_hand_out, own)
+                loop.call_soon_threadsafe(self.hand_out)
             except RuntimeError:  # it is closed: nobody waits any more
                 continue
 
+    def hand_out(self) -> None:
+        """Tell the answers that are there, in the loop.
 
-def _hand_out(done: list[tuple[Job, Any]]) -> None:
-    for job, answer in done:
-        try:
-            job.end(_too_late() if answer is None else answer)
-        except Exception as error:  # of one client; the others wait for theirs
-            told = {"message": "an answer could not be told", "exception": error}
-            job.loop.call_exception_handler(told)
+        It is called when they are. Whoever finds no room calls it, too: of a thousand
+        connections that have sent something, all may have their turn before it is called.
+        """
+        while self._done:
+            for job, answer in self._done.popleft():
+                try:
+                    job.end(_too_late() if answer is None else answer)
+                except Exception as error:  # of one client; the others wait for theirs
+                    told = {"message": "an answer could not be told", "exception": error}
+                    job.loop.call_exception_handler(told)
 
 
 def _resolve(future: asyncio.Future[Any], answer: Any) -> None:

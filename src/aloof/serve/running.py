@@ -85,6 +85,9 @@ def uvicorn_options(server: Server) -> dict[str, Any]:
     return {
         "http": protocol(limits, Shortcut(server)),
         "ws": "none",
+        # uvloop may read from all of a thousand connections, dozens of times, before it writes
+        # an answer to any of them. Under overload, this one has the better latencies.
+        "loop": "asyncio",
         "timeout_keep_alive": int(limits.idle_seconds),
         "backlog": _BACKLOG,
         "log_config": None,

@@ -67,6 +67,8 @@ class Shortcut:
         Whether it was refused.
         """
         server = self._server
+        if server.is_full:
+            server.queue.hand_out()  # there may be room by now
         if not server.is_full or cycle.flow.write_paused:
             return False
         way = find_way(cycle.scope["path"])
@@ -86,7 +88,9 @@ class Shortcut:
         """
         server, scope, size = self._server, cycle.scope, len(cycle.body)
         way = find_way(scope["path"])
-        if way is None or way.infers or size > INLINE or cycle.flow.write_paused:
+        if way is None or way.infers or cycle.flow.write_paused:
+            return False
+        if size > min(INLINE, server.limits.body):
             return False
         headers = dict(scope["headers"])
         if b"content-encoding" in headers or cycle.waiting_for_100_continue:

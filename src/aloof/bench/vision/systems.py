@@ -157,7 +157,10 @@ def run_systems(
 
 
 def _about(tell: Tell, name: str) -> Tell:
-    return lambda done, total, what="": tell(done, total, what or name)
+    def about(done: int, total: int, what: str) -> None:
+        tell(done, total, what or name)
+
+    return about
 
 
 def _measured(
@@ -180,7 +183,8 @@ def _measured(
     if maps is not None and problem.masks is not None:
         every = max(1, problem.masks.shape[-1] // _SIDE)
         known = (truth == 0) | problem.masks.any((1, 2))
-        masks, heat = (part[known, ::every, ::every] for part in (problem.masks, maps))
+        masks = problem.masks[known, ::every, ::every]
+        heat = maps[known, ::every, ::every]
         found["pixel_auroc"] = roc_auc(masks.ravel().astype(np.int64), heat.ravel())
         found["pro"] = region_overlap(masks, heat)
     return found

@@ -40,8 +40,8 @@ _Experiment = Annotated[
 _Minutes = Annotated[
     float | None,
     typer.Option(
-        help="When to stop, with what is done by then. The same command continues.",
         min=0.1,
+        help="Stop after so many minutes, and keep what is done. The same command continues.",
     ),
 ]
 _Ray = Annotated[
@@ -199,8 +199,8 @@ def _carry_out(
     study: Study[Any],
     folder: Path,
     *,
-    minutes: float | None,
     device: str,
+    minutes: float | None,
     tables_only: bool,
     as_json: bool,
     jobs: int = 1,

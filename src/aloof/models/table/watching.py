@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,9 @@ from aloof.models.table.drift import RowSample, drift_lines
 from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.files import joined_table
 from aloof.models.table.lowest import Rows
-from aloof.models.table.model import TableModel
+
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
 
 __all__ = ["WINDOW", "DriftWatch"]
 

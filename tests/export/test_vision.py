@@ -81,7 +81,7 @@ def fitted(weights: Path, size: tuple[int, int] = (40, 48), **options) -> ImageM
 def folder(tmp_path_factory: pytest.TempPathFactory, weights: Path) -> Path:
     """Return a folder with a model of patches, its export, and image files."""
     root = tmp_path_factory.mktemp("vision")
-    model = fitted(weights, patches=True)
+    model = fitted(weights, patches=True, method="dp")
     assert isinstance(model.view, PatchView)
     assert model.view.lessons is not None  # what labels teach is in the file, too
     assert model.view.lessons.detector is not None
@@ -150,9 +150,8 @@ def test_every_view_has_the_scores_of_the_model(
     new = pictures(3, 5, size)
     found = load(tmp_path / "model.onnx").score(new)
     wanted = model.score(new)
-    np.testing.assert_allclose(
-        found["anomaly_score"], wanted.anomaly_score, rtol=1e-5, atol=1e-5
-    )
+    # Whole images have a committee, whose evidence is steeper than scores.
+    np.testing.assert_allclose(found["anomaly_score"], wanted.anomaly_score, rtol=1e-4)
     assert (found["is_anomaly"] == wanted.is_anomaly).all()
 
 

@@ -71,7 +71,8 @@ def fit(
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
             help="How to learn from labels. Default: committee, which takes about three times "
-            "as long as dp; for images dp, and committee only as --whole with a backbone.",
+            "as long as dp; for images dp without a backbone, and for patches vae, with what "
+            "labelled defects add.",
         ),
     ] = None,
     id: Annotated[

@@ -5,7 +5,8 @@
 A table of 20 columns, DP-VAE with five members, `aloof serve` as a process of its own on
 loopback, one thread, and a load generator in this process. In the same run: the model without
 a server, the server without batches (--max-batch 1), and a plain FastAPI application with
-scikit-learn's IsolationForest of 100 trees behind it.
+scikit-learn's IsolationForest of 100 trees behind it. Where MLflow is installed, its own server
+is asked for the scores of the same model, by the same rows.
 
 * Capacity is the rate of answers when a fixed number of connections each ask again as soon as
   they are answered. Latency is measured open-loop: requests leave at a constant rate, whatever
@@ -39,6 +40,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -381,6 +383,14 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", a
 """
 
 
+MLFLOW = """
+import sys, uvicorn, mlflow.pyfunc
+from mlflow.pyfunc import scoring_server
+app = scoring_server.init(mlflow.pyfunc.load_model(sys.argv[1]))
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", access_log=False)
+"""
+
+
 # What is sent
 
 
@@ -667,36 +677,83 @@ def plain(case: Case, seconds: float, folder: Path) -> dict[str, Any]:
         )
         for i in range(0, ROWS, BATCH)
     ]
+    server = Process([sys.executable, "-c", PLAIN, str(file), str(port)], port)
+    return asked(server, (singles, whole), lambda place, body: True, seconds)
+
+
+def asked(
+    server: Process, requests: tuple[list[bytes], list[bytes]], check: Check, seconds: float
+) -> dict[str, Any]:
+    """Ask another server for single rows, and for batches."""
     found = {}
-    with Process([sys.executable, "-c", PLAIN, str(file), str(port)], port):
-        for name, requests, n, connections in (
-            ("single", singles, 1, 64),
-            ("batch", whole, BATCH, 3),
+    with server:
+        for name, sent, n, connections in (
+            ("single", requests[0], 1, 64),
+            ("batch", requests[1], BATCH, 3),
         ):
-            ask = dict(requests=requests, check=lambda place, body: True)
+            ask = dict(requests=sent, check=check)
             outcome = asyncio.run(
-                capacity(port, **ask, seconds=seconds, connections=connections)
+                capacity(server.port, **ask, seconds=seconds, connections=connections)
             )
             found[name] = outcome.summary(n)
             rate = 0.7 * outcome.statuses[200] / outcome.seconds
-            late = asyncio.run(open_loop(port, **ask, rate=rate, seconds=seconds))
+            late = asyncio.run(open_loop(server.port, **ask, rate=rate, seconds=seconds))
             found[name]["at_0.7_of_capacity"] = {"rate": round(rate, 2), **late.summary(n)}
     return found
+
+
+def mlflow_server(case: Case, seconds: float, folder: Path) -> dict[str, Any]:
+    """Ask MLflow's server, as ``mlflow models serve`` runs it, with the model as a pyfunc."""
+    if find_spec("mlflow") is None:
+        return {"skipped": "MLflow is not installed: pip install mlflow-skinny"}
+    import aloof.mlflow
+
+    path, port = folder / "mlflow", free_port()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        aloof.mlflow.save_model(case.models[0], path)
+    records = case.table.to_pylist()
+
+    def request(rows: list[dict[str, Any]]) -> bytes:
+        body = json.dumps({"dataframe_records": rows}, default=str).encode()
+        return post("/invocations", body, "application/json")
+
+    def right(expected: list[float]) -> Check:
+        """Every score, to the last bit: MLflow rounds nothing."""
+
+        def check(place: int, body: bytes) -> bool:
+            rows = json.loads(body)["predictions"]
+            first = place * len(rows)
+            found = [row["anomaly_score"] for row in rows]
+            return found == expected[first : first + len(found)]
+
+        return check
+
+    scores = case.scores[0].tolist()
+    singles = [request([row]) for row in records[:200]]
+    whole = [request(records[i : i + BATCH]) for i in range(0, ROWS, BATCH)]
+    return asked(
+        Process([sys.executable, "-c", MLFLOW, str(path), str(port)], port, "/ping"),
+        (singles, whole),
+        right(scores),
+        seconds,
+    )
 
 
 def in_short(record: dict[str, Any]) -> dict[str, Any]:
     """Return what a table shows: rates at capacity, latencies at 0.7 of it."""
     single, later = record["single"], "at_0.7_of_capacity"
-    plain_single, plain_batch = record["plain"]["single"], record["plain"]["batch"]
     arrow, as_json = record["batches"]["arrow"], record["batches"]["json"]
     shown = {
         "single rows": (single["capacity"], single[later]),
         "single rows, no batching": (single["unbatched"], None),
         "1,000 rows, Arrow": (arrow, arrow[later]),
         "1,000 rows, JSON": (as_json, as_json[later]),
-        "IsolationForest, single rows": (plain_single, plain_single[later]),
-        "IsolationForest, 1,000 rows": (plain_batch, plain_batch[later]),
     }
+    for name, other in (("IsolationForest", record["plain"]), ("MLflow", record["mlflow"])):
+        for size, what in (("single", "single rows"), ("batch", "1,000 rows")):
+            if "skipped" not in other:
+                shown[f"{name}, {what}"] = (other[size], other[size][later])
     runs = []
     for what, (most, late) in shown.items():
         run = {"what": what, "rows_per_second": most["rows_per_second"]}
@@ -720,10 +777,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=4.0, help="for each measurement")
     parser.add_argument("--minutes", type=float, default=0.25, help="of overload")
-    parser.add_argument("--only", nargs="*", help="single batches overload slow swap plain")
+    parser.add_argument(
+        "--only", nargs="*", help="single batches overload slow swap plain mlflow"
+    )
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    wanted = given.only or ["single", "batches", "overload", "slow", "swap", "plain"]
+    wanted = given.only or ["single", "batches", "overload", "slow", "swap", "plain", "mlflow"]
     import torch
 
     torch.set_num_threads(1)
@@ -749,6 +808,7 @@ def main() -> None:
             "slow": lambda: slow(case, given.seconds),
             "swap": lambda: swap(case, given.seconds),
             "plain": lambda: plain(case, given.seconds, folder),
+            "mlflow": lambda: mlflow_server(case, given.seconds, folder),
         }
         for step in wanted:
             record[step] = steps[step]()

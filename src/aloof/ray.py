@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from aloof.exceptions import AloofError, MissingExtraError, TableError
 from aloof.models.table import TableModel
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.folders import FileTask, FolderPool, FolderWork
 from aloof.models.table.harmless import Harmless
-from aloof.models.table.model import MissingColumns
 from aloof.models.table.rows import RowScorer
 from aloof.models.table.words import short
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from aloof.exceptions import AloofError, MissingExtraError
 from aloof.models.table import TableModel
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.folders import FileTask, FolderPool, FolderWork
 from aloof.models.table.harmless import Harmless
-from aloof.models.table.model import MissingColumns
 from aloof.models.table.rows import RowScorer
 
 __all__ = ["folder_pool", "score"]

@@ -163,6 +163,14 @@ def test_constructors_only_store(name):
         baseline.anomaly_score(np.zeros((2, 3)))
 
 
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_parameter_is_described_once(name):
+    doc = inspect.cleandoc(type(BASELINES[name]()).__doc__)
+    section = doc.split("Parameters\n")[1].split("\n\n")[0]
+    said = [word for line in re.findall(r"^\w.*$", section, re.M) for word in line.split(", ")]
+    assert sorted(said) == sorted(BASELINES[name]().get_params(deep=False))
+
+
 def test_hybrids_of_one_name_share_nothing():
     one, other = BASELINES["ssad-hybrid"](), BASELINES["ssad-hybrid"]()
     one.set_params(detector__nu=0.5)

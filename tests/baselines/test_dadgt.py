@@ -10,15 +10,11 @@ import torch
 from scipy import ndimage, special, stats
 
 from aloof.baselines import BASELINES
-from aloof.baselines.dadgt import (
-    DADGT,
-    N_TRANSFORMATIONS,
-    TransformedClassifier,
-    transformations,
-)
+from aloof.baselines.dadgt import DADGT, TransformedClassifier
 from aloof.baselines.wide_resnet import WideResNet
 from aloof.objectives import fit_dirichlet
 from aloof.training.seeds import seeded
+from aloof.vision.transformations import N_TRANSFORMATIONS, transformations
 
 BRIEF = {"depth": 10, "widen": 1, "batch_size": 32, "device": "cpu", "random_state": 0}
 

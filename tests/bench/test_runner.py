@@ -18,10 +18,18 @@ import torch
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.baselines import DeepSAD, IsolationForest
-from aloof.bench import read_split, run_study, runner, specify, trials, workers, write_tables
+from aloof.bench import (
+    read_split,
+    run_study,
+    runner,
+    specify,
+    splitting,
+    trials,
+    workers,
+    write_tables,
+)
 from aloof.bench.deadline import Deadline
 from aloof.bench.odds import OddsSpecification, OddsStudy, make_odds
-from aloof.bench.odds import study as odds
 from aloof.bench.provenance import device_of
 from aloof.bench.records import read_records as read
 from aloof.bench.study import Group, Where
@@ -44,7 +52,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(trials))
         return original(trials, tell)
 
-    monkeypatch.setattr(odds, "measure", counted)
+    monkeypatch.setattr(splitting, "measure", counted)
     return sizes
 
 
@@ -155,12 +163,12 @@ def test_an_interrupted_run_goes_on_to_the_same_table(
         calls.append(len(trials))
         return original(trials, tell)
 
-    monkeypatch.setattr(odds, "measure", stopping)
+    monkeypatch.setattr(splitting, "measure", stopping)
     with pytest.raises(KeyboardInterrupt):
         run_study(what, tmp_path / "b")
     done = read_records(tmp_path / "b" / "records.jsonl")
     assert len(done) == sum(calls)
-    monkeypatch.setattr(odds, "measure", original)
+    monkeypatch.setattr(splitting, "measure", original)
     records = run_study(what, tmp_path / "b")
     assert [r for r in records if r in done] == sorted(done, key=records.index)
     assert len(read_records(tmp_path / "b" / "records.jsonl")) == len(records)
@@ -446,7 +454,7 @@ def test_labelled_anomalies_help_on_cardio(
 ) -> None:
     """A slice of the benchmark with floors that a broken objective would miss."""
     monkeypatch.setenv("ALOOF_DATA", str(REAL))
-    few = {"name": "K = 2", "parameters": {"n_members": 2}}
+    few = {"name": "short", "parameters": {"n_members": 2, "max_epochs": 50}}
     options = {"datasets": "cardio", "methods": ["vae", "dp"], "seeds": 2, "variants": [few]}
     records = run_study(make_odds(specify(OddsSpecification, options)), tmp_path)
     auroc = {

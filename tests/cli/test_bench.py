@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from scipy.io import savemat
 from typer.testing import CliRunner, Result
 
-from aloof import VAE
 from aloof.bench import figure1 as figure
 from aloof.cli.app import app
-from aloof.datasets import DataFile, PublicTable
-from aloof.datasets.registry import DATASETS
 
 EXPERIMENT = """
 title = "A small one"
@@ -45,28 +40,9 @@ def bench(*arguments: object) -> Result:
 
 
 @pytest.fixture(autouse=True)
-def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def experiment(tmp_path: Path, tiny: Callable[[int, int], None]) -> Path:
     """A small data set, a peer, and the file of an experiment with both."""
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(size=(100, 4)), rng.normal(size=(30, 4)) + 2]
-    y = np.repeat([0, 1], [100, 30])
-    (tmp_path / "data" / "odds").mkdir(parents=True)
-    savemat(tmp_path / "data" / "odds" / "tiny.mat", {"X": X, "y": y[:, None]})
-    entry = PublicTable(
-        name="tiny",
-        title="Tiny",
-        home="https://example.org/tiny",
-        files=(DataFile(path="odds/tiny.mat", sha256=("0" * 64,)),),
-        task="the last rows are anomalies",
-        n_rows=130,
-        n_columns=4,
-        n_anomalies=30,
-    )
-    monkeypatch.setitem(DATASETS, "tiny", entry)
-    monkeypatch.setenv("ALOOF_DATA", str(tmp_path / "data"))
-    peer = partial(VAE, n_members=1, hidden=(8,), latent_dim=2, max_epochs=2)
-    broken = partial(VAE, n_members=0)
-    monkeypatch.setattr("aloof.baselines.BASELINES", {"peer": peer, "broken": broken})
+    tiny(100, 30)
     path = tmp_path / "small.toml"
     path.write_text(EXPERIMENT)
     return path

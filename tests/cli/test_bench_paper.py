@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.io import savemat
 from typer.testing import CliRunner, Result
 
 from aloof import VAE
 from aloof.bench.paper.cells import PEER, Cell, Source
 from aloof.cli.app import app
-from aloof.datasets import DataFile, PublicTable
 from aloof.datasets.registry import DATASETS
 
 EXPERIMENT = """
@@ -55,27 +54,11 @@ def bench(*arguments: object) -> Result:
 
 
 @pytest.fixture(autouse=True)
-def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def paper(
+    tmp_path: Path, tiny: Callable[[int, int], None], monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A paper with few cells, an experiment for them, and no results."""
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(size=(200, 4)), rng.normal(size=(40, 4)) + 2]
-    y = np.repeat([0, 1], [200, 40])
-    (tmp_path / "data" / "odds").mkdir(parents=True)
-    savemat(tmp_path / "data" / "odds" / "tiny.mat", {"X": X, "y": y[:, None]})
-    entry = PublicTable(
-        name="tiny",
-        title="Tiny",
-        home="https://example.org/tiny",
-        files=(DataFile(path="odds/tiny.mat", sha256=("0" * 64,)),),
-        task="the last rows are anomalies",
-        n_rows=240,
-        n_columns=4,
-        n_anomalies=40,
-    )
-    monkeypatch.setitem(DATASETS, "tiny", entry)
-    monkeypatch.setenv("ALOOF_DATA", str(tmp_path / "data"))
-    peer = partial(VAE, n_members=1, hidden=(8,), latent_dim=2, max_epochs=2)
-    monkeypatch.setattr("aloof.baselines.BASELINES", {"peer": peer})
+    tiny(200, 40)
     monkeypatch.setattr("aloof.bench.paper.status.paper_cells", lambda: CELLS)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "odds-tiny.toml").write_text(EXPERIMENT)

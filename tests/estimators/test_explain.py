@@ -125,8 +125,8 @@ def test_both_parts_are_what_they_say() -> None:
         max_epochs=5,
     )
     found = model.explain(X)
-    scaled = torch.from_numpy(model.scaling_.transform(X))
-    latent, error, back = 0.0, 0.0, 0.0
+    scaled = torch.from_numpy(model.scaling_.transform(X)).to(model.device_)
+    latent, error, back = torch.zeros(3, 1, device=model.device_)
     with torch.no_grad():
         encoded = model._scorer.ensemble.encode([scaled.expand(3, *scaled.shape)])
         for mean, log_var, output in zip(
@@ -136,10 +136,10 @@ def test_both_parts_are_what_they_say() -> None:
             latent = latent + 0.3 * kl / 3
             error = error + (scaled - output) ** 2 / 8 / 3
             back = back + output / 3
-    np.testing.assert_allclose(found.latent.sum(1), latent, rtol=1e-5)
-    np.testing.assert_allclose(found.reconstruction, error, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.latent.sum(1), latent.cpu(), rtol=1e-5)
+    np.testing.assert_allclose(found.reconstruction, error.cpu(), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(
-        found.expected, model.scaling_.inverse(np.asarray(back)), rtol=1e-5, atol=1e-3
+        found.expected, model.scaling_.inverse(back.cpu().numpy()), rtol=1e-5, atol=1e-3
     )
 
 

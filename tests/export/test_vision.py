@@ -152,9 +152,8 @@ def test_every_view_has_the_scores_of_the_model(
     new = pictures(3, 5, size)
     found = load(tmp_path / "model.onnx").score(new)
     wanted = model.score(new)
-    np.testing.assert_allclose(
-        found["anomaly_score"], wanted.anomaly_score, rtol=1e-4, atol=1e-4
-    )
+    # Whole images have a committee, whose evidence is steeper than scores.
+    np.testing.assert_allclose(found["anomaly_score"], wanted.anomaly_score, rtol=1e-4)
     assert (found["is_anomaly"] == wanted.is_anomaly).all()
 
 

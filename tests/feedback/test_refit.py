@@ -279,8 +279,9 @@ def test_a_worse_version_is_not_used_unless_told(
     assert present_version("model") == 3
 
 
+# Forks for every line that it is sent, as it takes seconds to import all this.
 REFITTER = """
-import sys, warnings
+import os, sys, warnings
 from aloof.feedback import Answer
 from aloof.feedback.refitting import refit
 from aloof.feedback.store import AnswerStore
@@ -288,34 +289,44 @@ from aloof.feedback.versions import add_version, use_version
 from aloof.models.loading import open_model
 warnings.simplefilter("ignore")
 place = sys.argv[1]
-with AnswerStore.of(place) as store:
-    store.add([Answer(row="t1", label=1)])
-    print("ready", flush=True)
-    while True:
-        done = refit(open_model(place, device="cpu"), store.standings(), max_epochs=1)
-        use_version(place, add_version(place, done.model).number)
+for line in sys.stdin:
+    if child := os.fork():
+        os.waitpid(child, 0)
+        print("dead", flush=True)
+        continue
+    with AnswerStore.of(place) as store:
+        store.add([Answer(row="t1", label=1)])
+        print(os.getpid(), flush=True)
+        while True:
+            done = refit(open_model(place, device="cpu"), store.standings(), max_epochs=1)
+            use_version(place, add_version(place, done.model).number)
 """
 
 
 def test_a_refit_that_is_killed_leaves_one_version_or_another(here: Path, folder: Path) -> None:
     place, chance = here / "model", random.Random(KILLS)
     data = folder / "new.csv"
+    forker = subprocess.Popen(
+        [sys.executable, "-c", REFITTER, str(place)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert forker.stdin is not None
+    assert forker.stdout is not None
     for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-c", REFITTER, str(place)], stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
+        print("again", file=forker.stdin, flush=True)
+        refitter = int(forker.stdout.readline())
         time.sleep(chance.uniform(0, 1.5))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        os.kill(refitter, signal.SIGKILL)
+        assert forker.stdout.readline() == "dead\n"
         present = open_model(place, device="cpu").anomaly_score(data)
         number = present_version(place)
         kept = place.with_name("model.versions") / f"{number:04d}"
         if kept.exists():
             assert np.array_equal(open_model(kept, device="cpu").anomaly_score(data), present)
         assert number in [version.number for version in list_versions(place)]
+    forker.communicate()
     with AnswerStore.of(place) as store:
         assert len(store.events()) == KILLS
     use_version(place, 1)

@@ -78,7 +78,7 @@ def test_contributions_are_those_of_float64(detector: Any) -> None:
     reader = detector._reader(X)
     wide = attribution._explained(scorer, reader, len(X))
     found = scorer.perceptrons.explain(reader, len(X))
-    fast = found.score, found.reconstruction, found.latent, found.expected
+    fast = found.score, found.errors, found.reconstruction, found.latent, found.expected
     assert np.array_equal(found.score, scorer.perceptrons.score(reader, len(X)))
     for one, other in zip(fast, wide, strict=True):
         # A value within rounding of a bend of the leaky ReLU may lie on either side of it.
@@ -95,6 +95,7 @@ def test_errors_of_features_are_those_of_float64(detector: Any) -> None:
     assert np.array_equal(scores, -scorer.score(reader, len(X)))
     part, _ = feature_errors(scorer, detector._reader(X[:37]), 37)
     assert np.array_equal(part, found[:37])
+    assert np.array_equal(attribution.explain_errors(scorer, reader, len(X))[1], found)
 
 
 def test_bits_do_not_depend_on_company(detector: Any, restored_threads: None) -> None:

@@ -118,7 +118,12 @@ def serving() -> Callable[..., Any]:
         access = Access("127.0.0.1", tokens)
         server = Server(slots, access, bounds, watch_seconds=watch_seconds, **options)
         config = uvicorn.Config(
-            server, port=0, access_log=False, lifespan="on", **uvicorn_options(bounds)
+            server,
+            port=0,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            **uvicorn_options(server),
         )
         runner = uvicorn.Server(config)
         with keeping_quiet():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from serve_rows import in_types
+from serve_rows import Held, in_types
 
 from aloof.exceptions import ServingError
 from aloof.serve.access import Access
@@ -141,25 +141,6 @@ def test_arrow_with_any_byte_changed_is_no_danger(
         assert client.metric("aloof_errors_total") == 0
 
 
-class Held:
-    """Keeps the scoring thread busy until it is let go."""
-
-    def __init__(self, client: Any) -> None:
-        served = next(iter(client.server.slots.values())).served
-        self._score, self._served = served.score, served
-        self.began, self._go = threading.Event(), threading.Event()
-        served.score = self._wait
-
-    def _wait(self, requests: Any) -> Any:
-        self.began.set()
-        assert self._go.wait(30)
-        return self._score(requests)
-
-    def let_go(self) -> None:
-        self._served.score = self._score
-        self._go.set()
-
-
 def test_a_full_queue_refuses_at_once_and_loses_nothing(
     made: Path, new: pa.Table, serving: Callable[..., Any]
 ) -> None:
@@ -216,7 +197,7 @@ def test_too_many_requests_are_refused_before_they_are_read(
         threads = [threading.Thread(target=ask) for _ in range(2)]
         for thread in threads:
             thread.start()
-        while client.server._unanswered < 2:
+        while client.server.unanswered < 2:
             time.sleep(0.01)
         assert client.ask("POST", "/score", b"no JSON", JSON)[0] == 429
         held.let_go()

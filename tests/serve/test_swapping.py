@@ -105,7 +105,7 @@ def test_what_cannot_be_used_leaves_the_former_model_in_use(
         assert found["models"][0]["stale"]
         assert client.metric("aloof_model_stale") == 1
         assert client.metric('aloof_model_loads_total{model="model",result="failed"}') == 2
-        told = [r for r in caplog.records if r.getMessage() == "model cannot be used"]
+        told = [r for r in caplog.records if r.getMessage() == "model or rules cannot be used"]
         assert len(told) == 1, "the same problem is told once"
         monkeypatch.undo()
         shutil.rmtree(folder, ignore_errors=True)
@@ -159,24 +159,38 @@ def test_old_folders_without_anything_new_are_served(
         assert served.rehearsal() == served.rehearsal()
 
 
-def test_drift_is_a_figure(made: Path, new: pa.Table, serving: Callable[..., Any]) -> None:
-    records = in_types(new)
+def test_drift_is_a_figure_and_the_one_of_a_stream(
+    made: Path,
+    new: pa.Table,
+    model: TableModel,
+    tmp_path: Path,
+    serving: Callable[..., Any],
+) -> None:
+    """The same rows give the same drift, whether they come one by one or from a file."""
+    usual = in_types(new)
+    far = [row | {"amount": row["amount"] * 1000, "extra": 1} for row in usual]
+    source = tmp_path / "rows.jsonl"
     with serving(made / "model") as client:
-        keeper = client.server.keeper
-        assert client.score(records)[0] == 200
-        keeper._look_for_drift()
-        assert client.metric("aloof_drift{") == 0
-        far = [row | {"amount": row["amount"] * 1000} for row in records]
-        for _ in range(20):
-            assert client.score(far)[0] == 200
-        keeper._look_for_drift()
-        assert client.metric("aloof_drift{") >= 1
-        served = client.server.slots["model"].served
-        assert sum(table.num_rows for table in served._recent.all()) <= 2048
-        for _ in range(14):
-            assert client.score(records)[0] == 200
-        keeper._look_for_drift()
-        assert client.metric("aloof_drift{") == 0
+        sent, figures = [], []
+        for rows, times, at_once in ((usual, 1, 7), (far, 16, 150), (usual, 27, 150)):
+            for _ in range(times):
+                for first in range(0, len(rows), at_once):
+                    assert client.score(rows[first : first + at_once])[0] == 200
+                sent += rows
+            client.server.keeper._look_for_drift()
+            figures.append(client.metric("aloof_drift{"))
+            source.write_text("".join(json.dumps(row) + "\n" for row in sent))
+            said: list[str] = []
+            target = tmp_path / f"{len(sent)}.jsonl"
+            with source.open() as lines, pytest.MonkeyPatch.context() as patch:
+                patch.setattr("sys.stdin", lines)
+                done = model.follow("-", target, say=said.append)
+            assert len(done.drift) == figures[-1]
+            found = [each.what for each in done.drift]
+            assert found == client.server.slots["model"].served.drift()
+    assert figures[0] == figures[2] == 0
+    assert figures[1] >= 2
+    assert any("`amount`: as in training again" in words for words in said)
 
 
 def test_logs_are_json_without_values() -> None:

@@ -25,7 +25,7 @@ def rows(n: int) -> NDArray[np.float64]:
 def test_compiled_trees_send_rows_where_the_arrays_do(forest: Forest) -> None:
     X = rows(1000).astype(np.float32)
     assert forest._compiled is not None
-    assert np.array_equal(forest._leaves(X), forest._walk(X))
+    assert np.array_equal(np.stack(list(forest._leaves(X)), 1), forest._walk(X))
     assert np.array_equal(forest.score(X), forest.value[forest._walk(X)].mean(1))
     assert np.array_equal(forest.score(X[::-1])[::-1], forest.score(X))
     assert np.array_equal(forest.score(X[7:8]), forest.score(X)[7:8])
@@ -34,7 +34,8 @@ def test_compiled_trees_send_rows_where_the_arrays_do(forest: Forest) -> None:
 def test_contributions_and_the_roots_add_up_to_the_score(forest: Forest) -> None:
     X = rows(200)
     X[:, 2] += 2
-    found = forest.contributions(X)
+    scores, found = forest.explain(X)
+    assert np.array_equal(scores, forest.score(X))
     total = found.sum(1) + forest.value[forest.roots].mean()
     np.testing.assert_allclose(total, forest.score(X), atol=1e-12)
     assert found.mean(0).argmax() == 2

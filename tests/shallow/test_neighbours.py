@@ -15,7 +15,9 @@ def test_distances_are_those_of_scikit_learn() -> None:
     reference = NearestNeighbors(n_neighbors=5).fit(kept)
     distance, number = reference.kneighbors(X)
     np.testing.assert_allclose(found.distance(X), distance[:, -1], rtol=1e-6)
-    np.testing.assert_allclose(found.differences(X), (X - kept[number[:, -1]]) ** 2)
+    same, differences = found.explain(X)
+    assert np.array_equal(same, found.distance(X))
+    np.testing.assert_allclose(differences, (X - kept[number[:, -1]]) ** 2)
     alone = found.distance(kept, np.arange(300))  # a row is no neighbour of itself
     np.testing.assert_allclose(alone, reference.kneighbors()[0][:, -1], rtol=1e-6)
 

@@ -454,38 +454,34 @@ def test_interrupted_fit_continues_to_the_same_bits(
 def test_killed_process_continues_to_the_same_bits(tmp_path: Path) -> None:
     """kill -9 in the middle of a fit, as a machine would."""
     script = """
-import os, signal, sys
 import numpy as np
 from aloof import DualPriorVAE
-import aloof.training.trainer as trainer
-kill_at = int(sys.argv[1])
-if kill_at:
-    write = trainer.write_checkpoint
-    def write_then_die(path, checkpoint, owner):
-        write(path, checkpoint, owner)
-        if checkpoint.epoch == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-    trainer.write_checkpoint = write_then_die
-rng = np.random.default_rng(0)
-X = np.r_[rng.normal(size=(60, 4)), rng.normal(size=(5, 4)) + 3]
-y = np.r_[np.zeros(60), np.ones(5)]
-model = DualPriorVAE(n_members=2, max_epochs=25, warmup_epochs=5, random_state=0,
-                     checkpoint=sys.argv[2]).fit(X, y)
-print(model.anomaly_score(X).tobytes().hex())
+def scores(checkpoint):
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(60, 4)), rng.normal(size=(5, 4)) + 3]
+    y = np.r_[np.zeros(60), np.ones(5)]
+    model = DualPriorVAE(n_members=2, max_epochs=25, warmup_epochs=5, random_state=0,
+                         checkpoint=checkpoint).fit(X, y)
+    return model.anomaly_score(X).tobytes()
 """
-
-    def run(kill_at: int, name: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", script, str(kill_at), str(tmp_path / name)],
-            capture_output=True,
-            text=True,
-        )
-
-    undisturbed = run(0, "a")
-    assert undisturbed.returncode == 0, undisturbed.stderr
-    assert run(20, "b").returncode == -signal.SIGKILL
-    assert (tmp_path / "b").exists()
-    assert run(0, "b").stdout == undisturbed.stdout
+    killed = """
+import os, signal, sys
+import aloof.training.trainer as trainer
+write = trainer.write_checkpoint
+def write_then_die(path, checkpoint, owner):
+    write(path, checkpoint, owner)
+    if checkpoint.epoch == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+trainer.write_checkpoint = write_then_die
+scores(sys.argv[1])
+"""
+    here: dict[str, Any] = {}
+    exec(script, here)
+    undisturbed, checkpoint = here["scores"](tmp_path / "a"), tmp_path / "b"
+    died = subprocess.run([sys.executable, "-c", script + killed, str(checkpoint)])
+    assert died.returncode == -signal.SIGKILL
+    assert checkpoint.exists()
+    assert here["scores"](checkpoint) == undisturbed
 
 
 def test_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from aloof.exceptions import BackboneError
 from aloof.vision import PACKAGED, load_backbone
-from aloof.vision.backbones import ARCHITECTURES, _read
+from aloof.vision.architectures import ARCHITECTURES
+from aloof.vision.backbones import _read
+from aloof.vision.checkpoints import read_checkpoint
 from aloof.vision.features import patch_features, patch_grid, whole_features
 from aloof.vision.inverted import Inverted
 from aloof.vision.memory import coreset, distances
@@ -118,6 +120,57 @@ def test_a_pickle_is_refused_and_never_opened(tmp_path: Path) -> None:
     with pytest.raises(BackboneError, match="is a pickle"):
         load_backbone(legacy, (8,))
     assert not (tmp_path / "sprung").exists()
+
+
+def test_safetensors_that_begin_as_a_pickle_does_are_read(tmp_path: Path) -> None:
+    """The first byte of the file is part of a length, and may well be 0x80."""
+    path = tmp_path / "w.safetensors"
+    for n in range(64):
+        save_file({"a" * (1 + 8 * n): torch.ones(1)}, path)
+        if path.read_bytes()[:1] == b"\x80":
+            break
+    assert path.read_bytes()[:1] == b"\x80"
+    tensors, _ = read_checkpoint(path)
+    assert len(tensors) == 1
+
+
+def test_a_file_that_was_replaced_is_read_again(weights: Path, tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    shutil.copy(weights, path)
+    before = load_backbone(path, (8,)).facts
+    save_file({k: v + 1 for k, v in load_file(weights).items()}, path)
+    assert load_backbone(path, (8,)).facts.sha256 != before.sha256
+
+
+def timm_like(network: Inverted) -> dict[str, Tensor]:
+    """Return the weights of MobileNetV2 with the names of timm."""
+    sizes, found = (1, 2, 3, 4, 3, 3, 1), {}
+    order = [(s, k) for s, n in enumerate(sizes) for k in range(n)]
+    names = {"depthwise.conv": "conv_dw", "depthwise.norm": "bn2"}
+    names |= {"expand.conv": "conv_pw", "expand.norm": "bn1"}
+    names |= {"project.conv": "conv_pwl", "project.norm": "bn3"}
+    first = {"conv_pwl": "conv_pw", "bn2": "bn1", "bn3": "bn2"}
+    for name, value in network.state_dict().items():
+        if name.startswith("blocks."):
+            _, place, a, b, rest = name.split(".")
+            stage, number = order[int(place)]
+            part = names[f"{a}.{b}"]
+            part = first.get(part, part) if stage == 0 else part
+            found[f"blocks.{stage}.{number}.{part}.{rest}"] = value
+        else:
+            found[name.replace("stem.conv", "conv_stem").replace("stem.norm", "bn1")] = value
+    return {name: value.contiguous() for name, value in found.items()}
+
+
+def test_the_names_of_timm_are_understood(
+    network: Inverted, weights: Path, tmp_path: Path
+) -> None:
+    save_file(timm_like(network), tmp_path / "timm.safetensors")
+    ours, theirs = load_backbone(weights), load_backbone(tmp_path / "timm.safetensors")
+    assert theirs.facts.architecture == "mobilenet_v2"
+    assert theirs.strides == (8, 16, 32)
+    images = drawn(1, 3, 64, 64)
+    torch.testing.assert_close(ours(images), theirs(images), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "other", "shape", "nan"])

@@ -79,7 +79,7 @@ def test_a_spot_of_a_few_pixels_is_found_and_shown(model: ImageModel, tree: Path
     assert model.view.grid == (9, 134)
     assert "134 x 9 patches of each image, by tiles" in model.understood[0]
     found = model.evaluate(tree / "test", normal="good", anomaly="bad", masks=tree / "masks")
-    assert 0 <= found.auroc <= 1  # random weights tell where, and not how bad
+    assert found.auroc > 0.6  # by a network with random weights
     assert found.pixel_auroc is not None
     assert found.pixel_auroc > 0.9
     heat = model.explain(tree / "test" / "bad").heat

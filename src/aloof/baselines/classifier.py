@@ -52,7 +52,7 @@ class ClassifierMembers(LogitMembers):
 class Classifier(DeepBaseline):
     """A network that tells labelled anomalies from all other rows; the score is its logit.
 
-    Unlabelled rows are taken as normal. The parameters are those of `DeepBaseline`.
+    Unlabelled rows are taken as normal.
     """
 
     label_use: ClassVar[LabelUse] = "required"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aloof.estimators._documentation import inherit_sections
 from aloof.estimators._images import as_numbers, check_images
 from aloof.estimators._parameters import Check, check_parameters, integer, or_none, seed_of
 from aloof.exceptions import LabelError, LabelWarning
@@ -62,6 +63,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
     without_labels: ClassVar[str] = ""
     # What must hold for the parameters that a class adds, beside what holds for those it has.
     checks: ClassVar[Mapping[str, Check]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_sections(cls, "Parameters", "Attributes")
 
     @property
     def uses_labels(self) -> bool:

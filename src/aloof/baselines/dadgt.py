@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -21,43 +20,11 @@ from aloof.estimators._parameters import Check, integer, one_of, or_none
 from aloof.objectives import dirichlet_log_density, fit_dirichlet
 from aloof.problem import Problem
 from aloof.training import Run, Schedule, Setup, Task, Trained
+from aloof.vision.transformations import N_TRANSFORMATIONS, transformations
 
-__all__ = [
-    "DADGT",
-    "N_TRANSFORMATIONS",
-    "Normality",
-    "TransformationMembers",
-    "TransformedClassifier",
-    "transformations",
-]
+__all__ = ["DADGT", "Normality", "TransformationMembers", "TransformedClassifier"]
 
 Normality = Literal["dirichlet", "softmax"]
-
-N_TRANSFORMATIONS = 72
-
-
-def transformations(side: int) -> NDArray[np.int64]:
-    """Return where each pixel of a transformed image comes from, ``(72, side * side)``.
-
-    Images are mirrored or not, moved by a quarter of their side up, down, left or right or not
-    at all, with their own reflection beyond the edge, and turned by 0, 90, 180 or 270 degrees.
-    The first transformation changes nothing.
-
-    Examples
-    --------
-    >>> transformations(4)[:2, :4]
-    array([[ 0,  1,  2,  3],
-           [ 3,  7, 11, 15]])
-    """
-    step = side // 4
-    pixels = np.arange(side * side).reshape(side, side)
-    found = []
-    moves = (0, -step, step)
-    for mirrored, down, right, turns in product((False, True), moves, moves, range(4)):
-        image = np.pad(pixels[:, ::-1] if mirrored else pixels, step, "symmetric")
-        top, left = step + down, step + right
-        found.append(np.rot90(image[top : top + side, left : left + side], turns).ravel())
-    return np.stack(found)
 
 
 class TransformedClassifier(nn.Module):

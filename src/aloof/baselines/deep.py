@@ -16,8 +16,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
-from aloof.baselines.contract import Baseline
-from aloof.baselines.members import Fitted, LearningMembers, RowLearner
+from aloof.baselines.contract import Baseline, LabelUse
+from aloof.baselines.members import Fitted, LearningMembers, RowLearner, balanced_task
 from aloof.baselines.networks import Networks, networks_for
 from aloof.estimators._parameters import Check, integer, real, widths
 from aloof.exceptions import LabelError
@@ -37,7 +37,7 @@ from aloof.training import (
     stacks_of,
 )
 
-__all__ = ["MILESTONES", "DeepBaseline", "epochs_of"]
+__all__ = ["MILESTONES", "DeepBaseline", "HalfAnomalies", "epochs_of"]
 
 
 def _increasing(value: Any) -> bool:
@@ -276,6 +276,27 @@ class DeepBaseline(Baseline):
         steps = (ceil(2 * max_epochs / 3),) if milestones is None else tuple(milestones)
         options = {"batch_size": self.batch_size, "precision": self.precision} | changes
         return Schedule(max_epochs=max_epochs, milestones=steps, **options)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class HalfAnomalies(DeepBaseline):
+    """A small network whose batches are half anomalies, all of them equally often.
+
+    One layer of 20 units, 50 epochs and the weight decay are those of Pang et al.
+    """
+
+    hidden: tuple[int, ...] = (20,)
+    max_epochs: int = 50
+    weight_decay: float = 1e-2
+
+    label_use: ClassVar[LabelUse] = "required"
+
+    def _task(self, problem: Problem) -> Task:
+        return balanced_task(problem)
+
+    def _schedule(self, **changes: Any) -> Schedule:
+        half = max(1, self.batch_size // 2)  # the others are anomalies
+        return super()._schedule(batch_size=half, **changes)
 
 
 def _key(problem: Problem) -> tuple[object, ...]:

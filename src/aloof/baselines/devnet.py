@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from aloof.baselines.classifier import LogitMembers
-from aloof.baselines.contract import LabelUse
-from aloof.baselines.deep import DeepBaseline
-from aloof.baselines.members import balanced_task
+from aloof.baselines.deep import HalfAnomalies
 from aloof.baselines.networks import Networks
 from aloof.labels import ANOMALY
-from aloof.problem import Problem
-from aloof.training import Schedule, Setup, Stream, Task, derive
+from aloof.training import Setup, Stream, derive
 from aloof.training.seeds import generator
 
 __all__ = ["DevNet", "DevNetMembers", "deviation_loss"]
@@ -74,35 +71,17 @@ class DevNetMembers(LogitMembers):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class DevNet(DeepBaseline):
+class DevNet(HalfAnomalies):
     """Deviation network: a network whose output is the score.
 
     Normal rows are drawn to the mean of 5,000 reference scores from N(0, 1), labelled
     anomalies to at least five of their standard deviations above. Unlabelled rows are taken
-    as normal. Every batch is half anomalies, all of them equally often.
-
-    Notes
-    -----
-    The parameters are those of `DeepBaseline`; one layer of 20 units, 50 epochs and the
-    weight decay are the authors'.
+    as normal.
 
     References
     ----------
     Pang et al., "Deep Anomaly Detection with Deviation Networks", KDD 2019.
     """
-
-    hidden: tuple[int, ...] = (20,)
-    max_epochs: int = 50
-    weight_decay: float = 1e-2
-
-    label_use: ClassVar[LabelUse] = "required"
-
-    def _task(self, problem: Problem) -> Task:
-        return balanced_task(problem)
-
-    def _schedule(self, **changes: int) -> Schedule:
-        # The other half of a batch are anomalies.
-        return super()._schedule(batch_size=max(1, self.batch_size // 2), **changes)
 
     def _members(self, networks: Networks, setup: Setup) -> DevNetMembers:
         return DevNetMembers.build(networks, setup)

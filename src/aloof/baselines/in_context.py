@@ -27,6 +27,17 @@ _NAMES = ("*.safetensors", "*.ckpt")
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _InContext(SubsampledBaseline):
+    """A table as the context of a network that was trained on others.
+
+    Parameters
+    ----------
+    weights
+        The file. None: the only ``.safetensors`` or ``.ckpt`` file in the folder of
+        ``ALOOF_DATA`` that is called ``tabpfn`` or ``tabicl``, as the package.
+    device
+        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
+    """
+
     weights: str | os.PathLike[str] | None = None
     max_rows: int | None = 10_000
     device: str = "auto"
@@ -67,16 +78,6 @@ class TabPFN(_InContext):
     Needs ``pip install aloof[in-context]`` and weights, which are never downloaded. Labelled
     anomalies are one class, everything else is the other.
 
-    Parameters
-    ----------
-    weights
-        The file. None: the only ``.safetensors`` or ``.ckpt`` file in the folder ``tabpfn`` of
-        ``ALOOF_DATA``.
-    max_rows
-        Most normal rows in the context; labelled anomalies are all kept. None: all rows.
-    device
-        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
-
     References
     ----------
     Hollmann et al., "Accurate predictions on small data with a tabular foundation model",
@@ -102,16 +103,6 @@ class TabICL(_InContext):
 
     Needs ``pip install aloof[in-context]`` and weights, which are never downloaded. Labelled
     anomalies are one class, everything else is the other.
-
-    Parameters
-    ----------
-    weights
-        The file. None: the only ``.safetensors`` or ``.ckpt`` file in the folder ``tabicl`` of
-        ``ALOOF_DATA``.
-    max_rows
-        Most normal rows in the context; labelled anomalies are all kept. None: all rows.
-    device
-        ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:N"`` or ``"mps"``.
 
     References
     ----------

@@ -62,8 +62,6 @@ class KDE(SubsampledBaseline):
     max_search_rows
         Most rows to choose the bandwidth with, drawn at random; the density itself is made
         of all rows.
-    max_rows
-        As in `SubsampledBaseline`.
 
     Attributes
     ----------

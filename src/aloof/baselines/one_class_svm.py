@@ -33,8 +33,6 @@ class OneClassSVM(SubsampledBaseline):
     kernel_gamma
         The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
         the number of features times their variance.
-    max_rows
-        As in `SubsampledBaseline`.
     """
 
     nu: float = 0.1

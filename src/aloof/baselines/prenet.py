@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from aloof.baselines.contract import LabelUse
-from aloof.baselines.deep import DeepBaseline
-from aloof.baselines.members import LearningMembers, balanced_task
+from aloof.baselines.deep import HalfAnomalies
+from aloof.baselines.members import LearningMembers
 from aloof.baselines.networks import Networks
 from aloof.labels import ANOMALY
-from aloof.problem import Problem
-from aloof.training import Schedule, Setup, Task
+from aloof.training import Setup
 
 __all__ = ["PReNet", "PReNetMembers", "partners"]
 
@@ -64,7 +62,7 @@ class PReNetMembers(LearningMembers):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class PReNet(DeepBaseline):
+class PReNet(HalfAnomalies):
     """Pairwise relation network: it learns how many of two rows are anomalies.
 
     The relation of two normal rows is drawn to 0, that of an anomaly and a normal row to 4,
@@ -76,26 +74,10 @@ class PReNet(DeepBaseline):
     adds the same to the score of every row, and is left out of it; the authors draw 30
     partners of each kind.
 
-    The parameters are those of `DeepBaseline`; one layer of 20 units, 50 epochs and the
-    weight decay are the authors'.
-
     References
     ----------
     Pang et al., "Deep Weakly-supervised Anomaly Detection", KDD 2023.
     """
-
-    hidden: tuple[int, ...] = (20,)
-    max_epochs: int = 50
-    weight_decay: float = 1e-2
-
-    label_use: ClassVar[LabelUse] = "required"
-
-    def _task(self, problem: Problem) -> Task:
-        return balanced_task(problem)
-
-    def _schedule(self, **changes: int) -> Schedule:
-        # The other half of a batch are anomalies.
-        return super()._schedule(batch_size=max(1, self.batch_size // 2), **changes)
 
     def _members(self, networks: Networks, setup: Setup) -> PReNetMembers:
         return PReNetMembers.build(networks, setup)

@@ -50,8 +50,6 @@ class SSAD(SubsampledBaseline):
     kernel_gamma
         The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
         the number of features times their variance.
-    max_rows
-        As in `SubsampledBaseline`.
 
     Attributes
     ----------

@@ -25,11 +25,18 @@ __all__ = ["ExtraTrees", "GradientBoosting", "LightGBM", "RandomForest"]
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Forest(Baseline):
-    label_use: ClassVar[LabelUse] = "required"
+    """Trees.
 
-    checks: ClassVar[Mapping[str, Check]] = {
-        "n_trees": integer(1),
-    }
+    Parameters
+    ----------
+    n_trees
+        Most trees.
+    """
+
+    n_trees: int = 100
+
+    label_use: ClassVar[LabelUse] = "required"
+    checks: ClassVar[Mapping[str, Check]] = {"n_trees": integer(1)}
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
         self._model = self._classifier(numpy_seed(seed)).fit(X, labels == ANOMALY)
@@ -41,6 +48,25 @@ class _Forest(Baseline):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class _Votes(_Forest):
+    """Trees that vote.
+
+    Parameters
+    ----------
+    balanced
+        Whether labelled anomalies weigh as much as all other rows together.
+    """
+
+    balanced: bool = False
+
+    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
+
+    _kind: ClassVar[type[RandomForestClassifier | ExtraTreesClassifier]]
+
+    def _classifier(self, seed: int) -> Any:
+        return self._kind(
+            n_estimators=self.n_trees, class_weight=_weight(self.balanced), random_state=seed
+        )
+
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = self._model.predict_proba(X)[:, 1]
         return scores
@@ -48,48 +74,18 @@ class _Votes(_Forest):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RandomForest(_Votes):
-    """scikit-learn's random forest; the score is the share of trees' votes.
+    """scikit-learn's random forest; the score is the share of trees' votes."""
 
-    Parameters
-    ----------
-    n_trees
-        Trees.
-    balanced
-        Whether labelled anomalies weigh as much as all other rows together.
-    """
-
-    n_trees: int = 100
-    balanced: bool = False
-
-    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
-
-    def _classifier(self, seed: int) -> RandomForestClassifier:
-        return RandomForestClassifier(
-            n_estimators=self.n_trees, class_weight=_weight(self.balanced), random_state=seed
-        )
+    _kind = RandomForestClassifier
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ExtraTrees(_Votes):
-    """scikit-learn's extremely randomised trees; the score is the share of their votes.
+    """scikit-learn's extremely randomised trees; the score is the share of their votes."""
 
-    Parameters
-    ----------
-    n_trees
-        Trees.
-    balanced
-        Whether labelled anomalies weigh as much as all other rows together.
-    """
-
-    n_trees: int = 100
     balanced: bool = True
 
-    checks: ClassVar[Mapping[str, Check]] = {"balanced": BOOLEAN}
-
-    def _classifier(self, seed: int) -> ExtraTreesClassifier:
-        return ExtraTreesClassifier(
-            n_estimators=self.n_trees, class_weight=_weight(self.balanced), random_state=seed
-        )
+    _kind = ExtraTreesClassifier
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -98,13 +94,10 @@ class GradientBoosting(_Forest):
 
     Parameters
     ----------
-    n_trees
-        Most trees.
     learning_rate
         Weight of each tree.
     """
 
-    n_trees: int = 100
     learning_rate: float = 0.1
 
     def _classifier(self, seed: int) -> HistGradientBoostingClassifier:
@@ -125,8 +118,6 @@ class LightGBM(_Forest):
 
     Parameters
     ----------
-    n_trees
-        Trees.
     learning_rate
         Weight of each tree.
     balanced
@@ -137,7 +128,6 @@ class LightGBM(_Forest):
     Ke et al., "LightGBM: A Highly Efficient Gradient Boosting Decision Tree", NeurIPS 2017.
     """
 
-    n_trees: int = 100
     learning_rate: float = 0.1
     balanced: bool = False
 

@@ -30,6 +30,7 @@ __all__ = [
     "Shares",
     "Specification",
     "Weight",
+    "Whole",
     "distinct",
     "known",
     "read_options",
@@ -43,6 +44,7 @@ Setting = Literal["ours", "paper"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
 _S = TypeVar("_S", bound="Specification")
+_A = TypeVar("_A", int, float)
 _N = TypeVar("_N", str, tuple[str, ...])
 
 
@@ -111,7 +113,7 @@ def _positive(value: float) -> float:
     return value
 
 
-def _weight(value: float) -> float:
+def _from_zero(value: _A) -> _A:
     if not value >= 0:
         raise ValueError(f"must be at least 0; got {value!r}.")
     return value
@@ -120,7 +122,8 @@ def _weight(value: float) -> float:
 Share = Annotated[float, AfterValidator(_share)]
 Count = Annotated[int, AfterValidator(_count)]
 Positive = Annotated[float, AfterValidator(_positive)]
-Weight = Annotated[float, AfterValidator(_weight)]
+Weight = Annotated[float, AfterValidator(_from_zero)]
+Whole = Annotated[int, AfterValidator(_from_zero)]
 Shares = Annotated[tuple[Share, ...], BeforeValidator(several), AfterValidator(distinct)]
 Counts = Annotated[tuple[Count, ...], BeforeValidator(several), AfterValidator(distinct)]
 Names = Annotated[tuple[str, ...], BeforeValidator(several), AfterValidator(distinct)]

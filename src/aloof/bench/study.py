@@ -177,3 +177,7 @@ class Study(ABC, Generic[_C]):
     def draw(self, records: Sequence[Record], folder: Path) -> None:
         """Draw pictures of the records into the folder, where a study has any."""
         return None
+
+    def draw_models(self, where: Where) -> None:
+        """Draw pictures that need the models of a run besides its records."""
+        return None

@@ -46,7 +46,7 @@ def card(
 
     What the model learned from, how it was fitted, its threshold and calibration, its limits,
     versions and digests come from the model. What it is for, its licence and how good it is
-    come from you, and are said to be unknown otherwise.
+    come from you; without them, the card says that they are unknown.
 
     Example: **aloof card model --out CARD.md**
 

@@ -71,7 +71,8 @@ def fit(
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
             help="How to learn from labels. Default: committee, which takes about three times "
-            "as long as dp; for images dp, and committee only as --whole with a backbone.",
+            "as long as dp; for images dp without a backbone, and for patches vae, with what "
+            "labelled defects add.",
         ),
     ] = None,
     id: Annotated[
@@ -146,7 +147,8 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="Images only: the network whose features to learn from: efficientnet-lite0, "
-            "mobilenet-v2, a file with weights, or none (pixels). Default: what is installed.",
+            "mobilenet-v2, or a file with weights; geometric or cut-paste: a small one that "
+            "learns from your images; none: pixels. Default: what is installed.",
         ),
     ] = None,
     patches: Annotated[
@@ -162,8 +164,9 @@ def fit(
         int | None,
         typer.Option(
             min=2,
-            help="Images only: resize to this many pixels. Default: the most common size, at "
-            "most 256, or 128 without a backbone.",
+            help="Images only: resize to this many pixels; with a backbone, on the longer "
+            "side. Patches of more than 1,024 are read tile by tile. Default: the most common "
+            "size, at most 256, or 128 without a backbone.",
         ),
     ] = None,
     channels: Annotated[

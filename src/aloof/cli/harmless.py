@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from aloof.cli.group import fail
 from aloof.exceptions import AloofError
+from aloof.feedback.rules import RuleBook
 from aloof.models import Model
 from aloof.models.table import TableModel
-from aloof.models.table.harmless import Harmless
 
 __all__ = ["known_harmless"]
 
@@ -29,18 +28,13 @@ def known_harmless(model: Model, folder: Path | str, store: str | None) -> dict[
     """
     if not isinstance(model, TableModel):
         return {}
-    # The packages that a store takes are not needed where there is none.
-    beside = Path(f"{os.path.realpath(folder)}.answers.sqlite")
-    if store is None and not beside.is_file():
-        return {}
+    book = RuleBook(folder, store)
     try:
-        from aloof.feedback.store import AnswerStore
-
-        with AnswerStore.of(folder, store) as opened:
-            rules = [Harmless(rule.column, rule.value) for rule in opened.rules()]
+        book.refresh()
     except AloofError as error:
         fail(
             f"{error} It may hold rules of what is harmless; --ignore-rules scores without "
             "them."
         )
+    rules = book.harmless()
     return {"harmless": rules} if rules else {}

@@ -38,6 +38,7 @@ __all__ = [
     "Store",
     "also",
     "called",
+    "extended",
     "given",
     "passed",
     "reviewer",
@@ -175,24 +176,34 @@ def also(*groups: Mapping[str, Any]) -> Callable[[_F], _F]:
     options = {name: kind for group in groups for name, kind in group.items()}
 
     def add(command: _F) -> _F:
-        own = inspect.signature(command, eval_str=True)
-
         @functools.wraps(command)
         def run(*args: Any, **values: Any) -> Any:
             return command(*args, **{n: v for n, v in values.items() if n not in options})
 
-        more = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind
-            )
-            for name, kind in options.items()
-        ]
-        parameters = [*own.parameters.values(), *more]
-        run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {**command.__annotations__, **options}
-        return cast(_F, run)
+        return cast(_F, extended(run, {name: (kind, None) for name, kind in options.items()}))
 
     return add
+
+
+def extended(run: _F, options: Mapping[str, tuple[Any, Any]]) -> _F:
+    """Give a function that wraps a command more options than the command has.
+
+    Parameters
+    ----------
+    run
+        The function; `functools.wraps` has been applied to it.
+    options
+        The annotation and the default of each, by name.
+    """
+    own = inspect.signature(run, eval_str=True)
+    more = [
+        inspect.Parameter(name, _KEYWORD, default=default, annotation=kind)
+        for name, (kind, default) in options.items()
+    ]
+    parameters = [*own.parameters.values(), *more]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = run.__annotations__ | {p.name: p.annotation for p in more}
+    return run
 
 
 def reviewer(by: str | None) -> str:

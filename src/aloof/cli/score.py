@@ -99,7 +99,7 @@ def score(
     ignore_rules: Annotated[
         bool,
         typer.Option(
-            "--ignore-rules", help="Flag rows, too, that reviewers know to be harmless."
+            "--ignore-rules", help="Also flag rows that reviewers know to be harmless."
         ),
     ] = False,
     store: Store = None,
@@ -117,8 +117,8 @@ def score(
         typer.Option(
             "--follow",
             help="Score rows as they are written to DATA, until Ctrl-C or SIGTERM: CSV with a "
-            "header, or JSON lines (--format jsonl; found out by default). The file may be "
-            "renamed and begun anew, or not exist yet. - follows standard input to its end.",
+            "header, or JSON lines (--format jsonl; detected by default). The file may be "
+            "renamed and begun anew, or not exist yet. - reads standard input to its end.",
         ),
     ] = False,
     state: Annotated[
@@ -134,7 +134,7 @@ def score(
         typer.Option(
             min=100,
             metavar="ROWS",
-            help="With --follow: compare so many rows at a time with the training rows.",
+            help="With --follow: compare this many rows at a time with the training rows.",
         ),
     ] = 2000,
     ray: Annotated[
@@ -177,14 +177,14 @@ def score(
     are detected again. Numbers and dates are read as in training.
 
     A folder into a folder, a file for each file: **aloof score model new/ --out scores/**.
-    Run it again with **--resume** after a kill, or when files were added: what is done is
-    kept. On many machines: **--ray**. Data and scores may be elsewhere: **s3://bucket/new/**.
+    Run it again with **--resume** after a kill, or when files were added: finished files
+    are kept. On many machines: **--ray**. Data and scores may be elsewhere: **s3://bucket/new/**.
 
     In a pipe: **zcat new.csv.gz | aloof score model - --out - | head**
 
     Events as they come: **aloof score model events.csv --follow --state events.state --out
-    scores.jsonl**. A line of JSON for each row; warnings on standard error when rows begin to
-    look unlike the training rows, and when that is over.
+    scores.jsonl**. Writes a line of JSON for each row, and warns on standard error when rows
+    begin to look unlike the training rows, and when that is over.
     """
     started = time.monotonic()
     if follow:

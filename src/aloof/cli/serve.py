@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aloof.cli.group import fail
-from aloof.cli.options import Device
+from aloof.cli.options import Device, Store
 from aloof.processors import available_processors
 from aloof.serve.access import Access
 from aloof.serve.app import Server
@@ -72,6 +72,13 @@ def serve(
             "POST /models/NAME/reload.",
         ),
     ] = 5.0,
+    ignore_rules: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-rules", help="Flag rows, too, that reviewers know to be harmless."
+        ),
+    ] = False,
+    store: Store = None,
     max_body: Annotated[int, typer.Option(min=1, help="MiB of a request.")] = 16,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows or images of a request.")] = 10_000,
     max_queue: Annotated[
@@ -121,7 +128,7 @@ def serve(
     )
     start_logging()
     access = Access(host, tokens, name or ())
-    slots = Slots(models, limits, device)
+    slots = Slots(models, limits, device, store=store, ignores_rules=ignore_rules)
     slots.load()
     server = Server(
         slots,

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from aloof.calibration import Threshold
 from aloof.estimators._arrays import as_array, check_order
+from aloof.estimators._comparing import measured, training_scores
 from aloof.estimators._decisions import Decisions
 from aloof.estimators._distilling import distilled
 from aloof.estimators._documentation import inherit_sections
 from aloof.estimators._fitting import Prepared, fit_together
-from aloof.estimators._folds import NO_FOLD
 from aloof.estimators._images import (
     are_bytes,
     as_numbers,
@@ -29,11 +29,12 @@ from aloof.estimators._images import (
     check_images,
 )
 from aloof.estimators._parameters import Check, check_parameters, seed_of
+from aloof.estimators._problems import problems_of, weighted
 from aloof.estimators._refitting import go_on
 from aloof.estimators._saving import describe, restored
 from aloof.estimators._scaling import RankStandardizer, Scaling, Standardizer
 from aloof.estimators.pyod import PyODAdapter
-from aloof.labels import ANOMALY, NORMAL, Labels, normal_rows, read_labels
+from aloof.labels import NORMAL, Labels, normal_rows, read_labels
 from aloof.networks import (
     Architecture,
     ConvDecoder,
@@ -77,16 +78,10 @@ from aloof.vae import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Detector", "with_confirmed"]
-
-# With fewer labelled anomalies than this, all of them are needed for training.
-_FEWEST_TO_HOLD_OUT = 10
+__all__ = ["Detector"]
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
-
-# Rows to measure the spread of codes with, and the fewest that make up a prior.
-_ENOUGH_ROWS, _FEWEST_CODES = 10_000, 16
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -493,7 +488,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         confirmed = (
             np.flatnonzero(labels == NORMAL) if self.confirmed_weight > 1 else normal[:0]
         )
-        problems = self._weighted(self._problems(labels, folds, seed), confirmed)
+        problems = problems_of(self, labels, folds, seed)
+        problems = weighted(problems, confirmed, self.confirmed_weight)
         self._warn_without_anomalies(problems[0])
         if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
             raise ValueError("X holds values too large for float32. Set standardize=True.")
@@ -523,8 +519,9 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._direction_penalty: DirectionPenalty | None = None
         self._aggregate_prior: AggregatePrior | None = None
         self._scorer = self._make_scorer()
-        self._compare(task)
-        self._take_scores(self._training_scores(task), task.normal)
+        self._direction_penalty, self._aggregate_prior = measured(self, task)
+        self._scorer = self._make_scorer()
+        self._take_scores(training_scores(self, task), task.normal)
         return self
 
     def _take_members(self, result: FitResult) -> None:
@@ -542,19 +539,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         self._normal = normal
         self._set(Threshold(share=self.contamination), warn=False)
 
-    def _training_scores(self, task: Prepared) -> NDArray[np.float64]:
-        """Return anomaly scores of the training rows, from members that did not see them."""
-        if task.folds is None:
-            return -self._scorer.score(self._reader(task.X), len(task.X))
-        rows, scores = task.rows.numpy(), np.empty(len(task.X))
-        for member, scorer in enumerate(self._member_scorers()):
-            own = task.folds == member
-            scores[own] = -scorer.score(partial(_numbers, rows[own]), int(own.sum()))
-        shared = task.folds == NO_FOLD
-        if shared.any():
-            scores[shared] = -self._scorer.score(partial(_numbers, rows[shared]), shared.sum())
-        return scores
-
     def _member_scorers(self) -> Iterator[Scorer]:
         """Yield a scorer for each member alone."""
         for member in range(self.n_members):
@@ -565,28 +549,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
                 None if prior is None else prior.select(one),
                 None if penalty is None else penalty.select(one),
             )
-
-    def _compare(self, task: Prepared) -> None:
-        """Learn from normal training rows what the codes of others are compared with."""
-        problems, rows = task.problems, task.rows.numpy()
-        scorers = [self._scorer] if len(problems) == 1 else list(self._member_scorers())
-        priors, penalties = [], []
-        known = [np.unique(problem.normal) for problem in problems]
-        if task.folds is None:
-            known = [task.normal]
-        fewest = min(map(len, known))
-        for problem, scorer, normal in zip(problems, scorers, known, strict=True):
-            if self._knows_direction(problem):
-                some = rows[_spread_over(normal, _ENOUGH_ROWS)]
-                penalties.append(scorer.measure_direction(partial(_numbers, some), len(some)))
-            # Rows of which a part make up the prior still say what scores other rows will have.
-            n_codes = min(self.aggregate_prior, fewest // 4)
-            if n_codes >= _FEWEST_CODES:
-                codes = rows[with_confirmed(normal, task.confirmed, n_codes)]
-                priors.append(scorer.measure_prior(partial(_numbers, codes), len(codes)))
-        self._direction_penalty = DirectionPenalty.joined(penalties) if penalties else None
-        self._aggregate_prior = AggregatePrior.joined(priors) if priors else None
-        self._scorer = self._make_scorer()
 
     def _remember_parameters(self) -> None:
         """Keep what the members were trained with: `set_params` may change the rest."""
@@ -734,82 +696,6 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             self.latent_dim,
         )
 
-    def _problems(
-        self, labels: NDArray[np.int64], folds: NDArray[np.int64] | None, seed: int
-    ) -> tuple[VAEProblem, ...]:
-        """Turn labels into rows to train on and rows to validate with.
-
-        One problem for all members, or one for each member that leaves out a fold.
-        """
-        normal = np.flatnonzero(labels != ANOMALY)
-        anomalies = np.flatnonzero(labels == ANOMALY)
-        if folds is not None:
-            return self._without_folds(normal, anomalies, folds)
-        held_normal = held_anomalies = anomalies[:0]
-        if self.patience is not None:
-            rng = np.random.default_rng(derive(seed, Stream.SPLIT))
-            n_held = max(1, round(self.validation_fraction * len(normal)))
-            if len(normal) - n_held < 2:
-                raise ValueError(
-                    f"patience={self.patience} holds rows out, but {len(normal)} rows are too "
-                    "few for that. Set patience=None."
-                )
-            normal, held_normal = _split(normal, n_held, rng)
-            if len(anomalies) >= _FEWEST_TO_HOLD_OUT:
-                n_held = round(self.validation_fraction * len(anomalies))
-                anomalies, held_anomalies = _split(anomalies, n_held, rng)
-        problem = VAEProblem(
-            normal=normal,
-            anomaly=anomalies,
-            seeds=self.member_seeds_,
-            objective=self._objective(),
-            validation_normal=held_normal,
-            validation_anomaly=held_anomalies,
-        )
-        return (problem,)
-
-    def _weighted(
-        self, problems: tuple[VAEProblem, ...], confirmed: NDArray[np.int64]
-    ) -> tuple[VAEProblem, ...]:
-        """Let an epoch pass over rows that were confirmed as normal more than once."""
-        if not len(confirmed):
-            return problems
-        heavier = []
-        for problem in problems:
-            taught = np.intersect1d(confirmed, problem.normal)  # not those held out
-            more = np.repeat(taught, self.confirmed_weight - 1)
-            rows = np.concatenate([problem.normal, more])
-            heavier.append(replace(problem, normal=rows))
-        if problems[0].rows_per_epoch is None:
-            return tuple(heavier)
-        n_rows = min(len(problem.normal) for problem in heavier)
-        return tuple(replace(problem, rows_per_epoch=n_rows) for problem in heavier)
-
-    def _without_folds(
-        self,
-        normal: NDArray[np.int64],
-        anomalies: NDArray[np.int64],
-        folds: NDArray[np.int64],
-    ) -> tuple[VAEProblem, ...]:
-        members = range(self.n_members)
-        # Too few labelled anomalies are in no fold: every member learns from all of them.
-        own = [
-            (normal[folds[normal] != member], anomalies[folds[anomalies] != member])
-            for member in members
-        ]
-        n_rows = min(len(rows) for rows, _ in own)  # equal epochs, so that all are one stack
-        objective = self._objective()
-        return tuple(
-            VAEProblem(
-                normal=rows,
-                anomaly=known,
-                seeds=[seed],
-                objective=objective,
-                rows_per_epoch=n_rows,
-            )
-            for (rows, known), seed in zip(own, self.member_seeds_, strict=True)
-        )
-
     def _describe(self, manifest: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         """Add what only this kind of detector has to what is saved of it."""
 
@@ -824,32 +710,5 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         """Say so where a method that uses labelled anomalies has none."""
 
 
-def with_confirmed(
-    normal: NDArray[np.int64], confirmed: NDArray[np.int64], n: int
-) -> NDArray[np.int64]:
-    """Return `n` normal rows at equal distances, up to half of them confirmed ones."""
-    sure = _spread_over(np.intersect1d(confirmed, normal), n // 2)
-    if not len(sure):
-        return _spread_over(normal, n)
-    return np.union1d(_spread_over(np.setdiff1d(normal, sure), n - len(sure)), sure)
-
-
 def _outside(X: NDArray[Any], low: float, high: float) -> bool:
     return X.dtype != np.uint8 and bool(X.min() < low or X.max() > high)
-
-
-def _spread_over(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return `n` of the rows at equal distances, or all."""
-    return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(np.int64)]
-
-
-def _split(
-    rows: NDArray[np.int64], n_held: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    order = rng.permutation(rows)
-    return np.sort(order[n_held:]), np.sort(order[:n_held])
-
-
-def _numbers(rows: NDArray[Any], chunk: slice) -> NDArray[Any]:
-    """Read some rows as networks take them."""
-    return as_numbers(rows[chunk])

@@ -11,8 +11,8 @@ __all__ = ["inherit_sections"]
 def inherit_sections(cls: type, *names: str) -> None:
     """Put what base classes say under these headings into a class's own docstring.
 
-    What a class says itself comes first. Its docstring as it was written is kept in
-    ``_own_doc``.
+    What a class says itself comes first, and stands for what its bases say of the same. Its
+    docstring as it was written is kept in ``_own_doc``.
 
     Parameters
     ----------
@@ -29,18 +29,25 @@ def inherit_sections(cls: type, *names: str) -> None:
     opening = sections.pop("")
     inherited: dict[str, str] = {}
     for name in names:
-        parts = [sections.pop(name, "")]
+        entries = _entries(sections.pop(name, ""))
         for base in cls.__mro__[1:]:
             if base is object or not base.__module__.startswith("aloof."):
                 continue
             words = base.__dict__.get("_own_doc", base.__dict__.get("__doc__")) or ""
-            parts.append(_sections(words).get(name, ""))
-        if text := "\n".join(filter(None, parts)):
-            inherited[name] = text
+            for heading, text in _entries(_sections(words).get(name, "")).items():
+                entries.setdefault(heading, text)
+        if entries:
+            inherited[name] = "\n".join(entries.values())
     written = [opening]
     for name, text in {**inherited, **sections}.items():
         written.append(f"{name}\n{'-' * len(name)}\n{text}")
     cls.__doc__ = "\n\n".join(written) + "\n"
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Return what is said under the names that begin in the first column, by these."""
+    parts = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
+    return {part.partition("\n")[0]: part.rstrip() for part in parts if part}
 
 
 def _sections(doc: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -17,12 +17,18 @@ from torch import Tensor
 
 from aloof.calibration import Evidence, Threshold
 from aloof.estimators._arrays import as_array
-from aloof.estimators._base import Detector, with_confirmed
+from aloof.estimators._base import Detector
+from aloof.estimators._committee_tensors import (
+    restored_evidence,
+    restored_forest,
+    restored_rows,
+)
 from aloof.estimators._distilling import distilled
 from aloof.estimators._fitting import Prepared, fit_together
 from aloof.estimators._folds import NO_FOLD, KnownRows, enough_for, folds_of
 from aloof.estimators._hidden import estimate_hidden
 from aloof.estimators._parameters import BOOLEAN, Check, integer, one_of, or_none
+from aloof.estimators._problems import with_confirmed
 from aloof.estimators._saving import describe, restored
 from aloof.estimators.dual_prior import DualPriorVAE
 from aloof.estimators.max_min import MaxMinVAE
@@ -30,7 +36,7 @@ from aloof.estimators.vae import VAE
 from aloof.exceptions import LabelWarning
 from aloof.labels import ANOMALY, NORMAL, read_labels
 from aloof.persistence import SavedTensors, section_of
-from aloof.scoring import Explanation, feature_errors
+from aloof.scoring import Explanation, explain_errors, feature_errors
 from aloof.shallow import Forest, Neighbours
 from aloof.training import ProgressCallback, Stream, derive
 from aloof.vae import FitResult, Method, TrainingConfig, VAEProblem
@@ -145,27 +151,26 @@ class Committee(DualPriorVAE):
         anomalies. The contributions of a row add up to its anomaly score.
         """
         check_is_fitted(self)
-        rows = self._validate(X, reset=False)
-        seen = self._see(rows)
-        score = self._evidence_of(seen).astype(np.float32).astype(np.float64)
-        own = super().explain(rows)
+        explanations: dict[str, Explanation] = {}
+        seen = self._see(self._validate(X, reset=False), explanations)
+        own = explanations[_OWN]
         reconstruction, latent = np.zeros_like(own.latent), np.zeros_like(own.latent)
         for name, scores in seen.scores.items():
-            evidence = (self._evidence[name](scores) / len(seen.scores))[:, None]
-            if name == _NEIGHBOURS:
-                assert self._neighbours is not None
-                reconstruction += _shares(self._neighbours.differences(seen.rows)) * evidence
-                continue
-            found = own if name == _OWN else Detector.explain(self._others[name], rows)
-            parts = _shares(np.stack([found.reconstruction, found.latent]), axes=(0, 2))
-            reconstruction += parts[0] * evidence
-            latent += parts[1] * evidence
+            found, evidence = explanations[name], self._evidence[name](scores)
+            evidence /= len(seen.scores)
+            share = _shares(found.reconstruction, found.latent)
+            reconstruction += share[0] * evidence[:, None]
+            latent += share[1] * evidence[:, None]
+        shares = {}
         for name in self._forests:
-            latent += self._explain_trees(name, seen)
+            shares[name], added = self._explain_trees(name, seen)
+            latent += added
+        score = self._added_up(seen.scores, shares).astype(np.float32).astype(np.float64)
         # What rounding left over goes to the largest part.
         total = reconstruction + latent
         latent[np.arange(len(total)), total.argmax(1)] += score - total.sum(1)
-        return replace(own, reconstruction=reconstruction, latent=latent, score=score)
+        expected = self.scaling_.inverse(own.expected)
+        return Explanation(reconstruction, latent, score, expected)
 
     def distil(
         self, X: ArrayLike, y: ArrayLike | None = None, *, n_members: int = 1
@@ -192,15 +197,18 @@ class Committee(DualPriorVAE):
         check_is_fitted(self)
         return distilled(self, DualPriorVAE, X, y, n_members)
 
-    def _explain_trees(self, name: str, seen: _Seen) -> NDArray[np.float64]:
-        """Return what trees add, shared out among the features of the data."""
-        n, forest, inputs = self.n_features_in_, self._forests[name], seen.by_trees(name)
-        moved = np.maximum(forest.contributions(inputs), 0.0)
+    def _explain_trees(
+        self, name: str, seen: _Seen
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what trees see in rows, and what they add, shared out among the features."""
+        n, inputs = self.n_features_in_, seen.by_trees(name)
+        shares, moved = self._forests[name].explain(inputs)
+        np.maximum(moved, 0.0, out=moved)
         # An error in a feature speaks for the feature, and a view's score for its errors.
-        found = moved[:, :n] + moved[:, n : 2 * n]
-        found += moved[:, 2 * n :].sum(1, keepdims=True) * _shares(inputs[:, n : 2 * n])
-        added = self._evidence[name](forest.score(inputs)) / len(self._forests)
-        return _shares(found) * (self.tree_weight_ * added)[:, None]
+        found, errors = moved[:, :n] + moved[:, n : 2 * n], inputs[:, n : 2 * n]
+        found += moved[:, 2 * n :].sum(1, keepdims=True) * _shares(errors)[0]
+        added = self._evidence[name](shares) * (self.tree_weight_ / len(self._forests))
+        return shares, _shares(found)[0] * added[:, None]
 
     def _score_samples(self, X: NDArray[Any]) -> NDArray[np.float64]:
         scores = self._evidence_of(self._see(X))
@@ -216,17 +224,32 @@ class Committee(DualPriorVAE):
         yield _OWN, self
         yield from self._others.items()
 
-    def _see(self, X: NDArray[Any]) -> _Seen:
-        """Look at rows with every view but the trees."""
+    def _see(
+        self, X: NDArray[Any], explanations: dict[str, Explanation] | None = None
+    ) -> _Seen:
+        """Look at rows with every view but the trees, and keep explanations of what they see.
+
+        The one of nearest neighbours has only how far away they are.
+        """
         seen = _Seen(self.scaling_.transform(X), {}, {})
         for name, view in self._views():
             reader, scorer = view._reader(X), view._scorer
-            if self._forests and name in _ERRORS:
+            if explanations is not None:
+                found, seen.errors[name] = explain_errors(scorer, reader, len(X))
+                explanations[name], seen.scores[name] = found, found.score
+            elif self._forests and name in _ERRORS:
                 seen.errors[name], seen.scores[name] = feature_errors(scorer, reader, len(X))
             else:
                 seen.scores[name] = -scorer.score(reader, len(X))
-        if self._neighbours is not None:
+        if self._neighbours is None:
+            return seen
+        if explanations is None:
             seen.scores[_NEIGHBOURS] = self._neighbours.distance(seen.rows)
+        else:
+            score, apart = self._neighbours.explain(seen.rows)
+            nothing = np.zeros_like(apart)
+            explanations[_NEIGHBOURS] = Explanation(apart, nothing, score, nothing)
+            seen.scores[_NEIGHBOURS] = score
         return seen
 
     def _evidence_of(self, seen: _Seen) -> NDArray[np.float64]:
@@ -532,7 +555,7 @@ class Committee(DualPriorVAE):
         self.suspects_ = tensors.take("suspects", torch.int64, None, empty=True).numpy()
         self._known = None
         if "known.digests" in tensors:
-            self._known = _restored_rows(tensors, self.n_members)
+            self._known = restored_rows(tensors, self.n_members)
         self._others = {}
         for name, kind in _VIEWS.items() if saved.views else ():
             own = tensors.take_all(f"view.{name}")
@@ -549,56 +572,22 @@ class Committee(DualPriorVAE):
         for name, (_, scores) in _TREES.items():
             if f"{name}.roots" in tensors:
                 width = 2 * self.n_features_in_ + len(scores)
-                self._forests[name] = _restored_forest(tensors, name, width)
+                self._forests[name] = restored_forest(tensors, name, width)
                 names.append(name)
-        self._evidence = {name: _restored_evidence(tensors, name) for name in names}
+        self._evidence = {name: restored_evidence(tensors, name) for name in names}
 
 
 def _some(rows: NDArray[np.float64], chunk: slice) -> NDArray[np.float64]:
     return rows[chunk]
 
 
-def _shares(parts: NDArray[np.float64], axes: tuple[int, ...] | int = 1) -> NDArray[np.float64]:
-    """Return sizes as shares of their sum over `axes`; equal shares where all are nothing."""
-    sizes = np.abs(parts)
-    total = sizes.sum(axis=axes, keepdims=True)
-    n = np.prod([parts.shape[axis] for axis in np.atleast_1d(axes)])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = np.where(total > 0, sizes / total, 1.0 / n)
-    return found
-
-
-def _restored_rows(tensors: SavedTensors, n_folds: int) -> KnownRows:
-    digests = tensors.take("known.digests", torch.int64, None)
-    folds = tensors.take("known.folds", torch.int16, len(digests))
-    if not bool((digests.diff() >= 0).all()):
-        raise ValueError("the tensor known.digests is not sorted")
-    if not NO_FOLD <= int(folds.min()) <= int(folds.max()) < n_folds:
-        raise ValueError("the tensor known.folds names members that are not there")
-    return KnownRows(digests.numpy(), folds.numpy())
-
-
-def _restored_evidence(tensors: SavedTensors, name: str) -> Evidence:
-    scores = tensors.take(f"evidence.{name}.scores", torch.float64, None)
-    worth = tensors.take(f"evidence.{name}.evidence", torch.float64, len(scores))
-    scale = float(tensors.take(f"evidence.{name}.scale", torch.float64))
-    if not bool((scores.diff() > 0).all() and (worth.diff() >= 0).all()) or scale <= 0:
-        raise ValueError(f"the tensors evidence.{name} are not a rising function")
-    return Evidence(scores.numpy(), worth.numpy(), scale)
-
-
-def _restored_forest(tensors: SavedTensors, name: str, n_features: int) -> Forest:
-    feature = tensors.take(f"{name}.feature", torch.int32, None)
-    n = len(feature)
-    kinds = {"threshold": torch.float64, "left": torch.int32, "right": torch.int32}
-    found = {part: tensors.take(f"{name}.{part}", kind, n) for part, kind in kinds.items()}
-    found["value"] = tensors.take(f"{name}.value", torch.float64, n)
-    roots = tensors.take(f"{name}.roots", torch.int64, None)
-    depth = int(tensors.take(f"{name}.depth", torch.int64))
-    arrays = {part: value.numpy() for part, value in found.items()}
-    forest = Forest(roots=roots.numpy(), feature=feature.numpy(), depth=depth, **arrays)
-    try:
-        forest.check(n_features)
-    except ValueError as wrong:
-        raise ValueError(f"the tensors of {name} {wrong}") from None
-    return forest
+def _shares(*parts: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Return sizes as shares of a row's sum; equal shares where all are nothing."""
+    sizes = [np.abs(part) for part in parts]
+    total = np.sum([size.sum(1) for size in sizes], axis=0)
+    nothing = ~(total > 0)
+    total[nothing] = 1.0
+    for size in sizes:
+        size /= total[:, None]
+        size[nothing] = 1.0 / sum(part.shape[1] for part in parts)
+    return sizes

@@ -8,12 +8,14 @@ reached the database, because the connection broke, is tried again and never don
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -23,7 +25,7 @@ from aloof.feedback.answer import Answer, Key, Standing, standings
 try:
     import sqlalchemy as sa
     from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
-    from sqlalchemy.pool import ConnectionPoolEntry
+    from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
     from aloof.feedback.migrating import migrate
     from aloof.feedback.schema import answer as answers
@@ -82,6 +84,8 @@ class AnswerStore:
         The name of the model: one database may hold the answers of several.
     patience
         How many seconds to wait for a database that went away.
+    read_only
+        Look, and change nothing: neither are tables made, nor files of SQLite.
 
     Examples
     --------
@@ -104,11 +108,13 @@ class AnswerStore:
         *,
         model: str = "model",
         patience: float = _PATIENCE,
+        read_only: bool = False,
     ) -> None:
         self.model, self._patience = model, patience
-        self._engine, self.name = _engine(url)
+        self._engine, self.name = _engine(url, read_only)
         try:
-            self._retried(self._prepared, writes=True)
+            if not read_only:
+                self._retried(migrate, writes=True)
         except BaseException:
             self._engine.dispose()
             raise
@@ -295,9 +301,6 @@ class AnswerStore:
         self._insert(db, taken_back, request)
         return _event(last)
 
-    def _prepared(self, db: sa.Connection) -> None:
-        migrate(db)
-
     def _retried(self, work: Callable[[sa.Connection], _T], *, writes: bool = False) -> _T:
         """Do some work in one transaction; where the database went away, again."""
         end, pause = time.monotonic() + self._patience, 0.05
@@ -355,7 +358,7 @@ def _rule(row: Any) -> Rule:
     )
 
 
-def _engine(url: str | os.PathLike[str]) -> tuple[sa.Engine, str]:
+def _engine(url: str | os.PathLike[str], read_only: bool) -> tuple[sa.Engine, str]:
     """Return the engine of a database, and its name without a password."""
     text = os.fspath(url)
     try:
@@ -366,7 +369,7 @@ def _engine(url: str | os.PathLike[str]) -> tuple[sa.Engine, str]:
         found = found.set(drivername="postgresql+psycopg")
     name = found.render_as_string(hide_password=True)
     if found.get_backend_name() == "sqlite":
-        return _sqlite(found)
+        return _sqlite(found, read_only)
     if found.get_backend_name() != "postgresql":
         raise AnswerError(
             f"The store of answers is SQLite or PostgreSQL; got {found.drivername}."
@@ -386,16 +389,32 @@ def _durable(connection: Any, entry: ConnectionPoolEntry) -> None:
     connection.commit()
 
 
-def _sqlite(url: sa.URL) -> tuple[sa.Engine, str]:
+def _sqlite(url: sa.URL, read_only: bool) -> tuple[sa.Engine, str]:
     if not url.database or url.database == ":memory:":
         raise AnswerError("Answers in memory would be lost. Name a file for the store.")
     name = url.database
     if not Path(name).parent.is_dir():
         raise AnswerError(f"{name} cannot be opened: there is no folder {Path(name).parent}.")
+    if read_only:
+        if not Path(name).is_file():
+            raise AnswerError(f"There is no store of answers {name}.")
+        return sa.create_engine(
+            "sqlite://", creator=partial(_looking, name), poolclass=NullPool
+        ), name
     engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE})
     sa.event.listen(engine, "connect", _set_up)
     sa.event.listen(engine, "begin", _begin)
     return engine, name
+
+
+def _looking(name: str) -> sqlite3.Connection:
+    """Connect to a SQLite file without writing anything beside it, which may not be allowed.
+
+    Whoever has the file open has a second one beside it, with what is not in the first yet.
+    Where that is missing, the first one is complete, and stays as it is.
+    """
+    mode = "mode=ro" if os.path.exists(f"{name}-wal") else "immutable=1"
+    return sqlite3.connect(f"{Path(name).absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
 
 
 def _set_up(connection: Any, entry: ConnectionPoolEntry) -> None:

@@ -76,7 +76,7 @@ def _doubts(found: Findings) -> Iterator[str]:
     if known is None:
         yield (
             f"the model is not calibrated, so the threshold comes from training {things}, "
-            "which look slightly more normal than new ones."
+            "which look more normal than new ones."
         )
         return
     shortage = found.decision.threshold.shortage(len(known))

@@ -5,7 +5,7 @@ The scorer, its fast way for `Perceptrons`, what codes are compared with (`Aggre
 """
 
 from aloof.scoring.aggregate_prior import AggregatePrior
-from aloof.scoring.attribution import Explanation, decoded, explain, reconstruct
+from aloof.scoring.attribution import Explanation, decoded, explain, explain_errors, reconstruct
 from aloof.scoring.chunks import RowReader, in_chunks, over_rows
 from aloof.scoring.direction_penalty import DirectionPenalty
 from aloof.scoring.distilling import Distilled, distil
@@ -25,6 +25,7 @@ __all__ = [
     "decoded",
     "distil",
     "explain",
+    "explain_errors",
     "feature_errors",
     "in_chunks",
     "over_rows",

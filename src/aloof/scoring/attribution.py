@@ -34,7 +34,7 @@ from aloof.scoring.chunks import RowReader, read_one, read_parts
 from aloof.scoring.scorer import Scorer, mean_score
 from aloof.vae import Likelihood, Objective, log_likelihood
 
-__all__ = ["Explanation", "decoded", "explain", "reconstruct"]
+__all__ = ["Explanation", "decoded", "explain", "explain_errors", "reconstruct"]
 
 # Contributions are rounded to this part of a row's largest, which leaves no trace of where
 # in a batch the row was, as the rounding of scores does.
@@ -85,45 +85,58 @@ def explain(scorer: Scorer, rows: RowReader, n_rows: int) -> Explanation:
     rows, n_rows
         As in `Scorer.score`. What is expected is in the units of these rows.
     """
+    return explain_errors(scorer, rows, n_rows)[0]
+
+
+def explain_errors(
+    scorer: Scorer, rows: RowReader, n_rows: int
+) -> tuple[Explanation, NDArray[np.float64]]:
+    """Do the same, and return the errors of `feature_errors` from the same pass."""
     if scorer.perceptrons is None:
-        members, *parts = _explained(scorer, rows, n_rows)
+        members, errors, *parts = _explained(scorer, rows, n_rows)
     else:
         found = scorer.perceptrons.explain(rows, n_rows)
-        members, *parts = found.score, found.reconstruction, found.latent, found.expected
-        for row in np.flatnonzero(~_finite(members, parts)):  # too far away for float32
+        members, errors = found.score, found.errors
+        parts = [found.reconstruction, found.latent, found.expected]
+        for row in np.flatnonzero(~_finite(members, [errors, *parts])):  # too far for float32
             alone = _explained(scorer, partial(read_one, rows, int(row)), 1)
+            if not np.isfinite(members[:, row].sum() + errors[row].sum()):
+                errors[row] = alone[1][0]
             if not np.isfinite(members[:, row]).all():
                 members[:, row] = alone[0][:, 0]
-            for array, part in zip(parts, alone[1:], strict=True):
+            for array, part in zip(parts, alone[2:], strict=True):
                 array[row] = part[0]
     reconstruction, latent, expected = parts
     score = -mean_score(members)
     _close(score, reconstruction, latent)
     if scorer.perceptrons is None:
         _round(reconstruction, latent)
-    return Explanation(reconstruction, latent, score, expected)
+    explanation = Explanation(reconstruction, latent, score, expected)
+    return explanation, errors.astype(np.float32).astype(np.float64)
 
 
 def _explained(scorer: Scorer, rows: RowReader, n_rows: int) -> tuple[NDArray[np.float64], ...]:
-    """Return members' scores, and means of errors, parts of the divergence, expectations."""
+    """Return members' scores, and means of what `ExplainedRows` has, the errors first."""
     ensemble, objective = scorer.ensemble, scorer.objective
     scores = np.empty((ensemble.n_members, n_rows))
     shape = read_parts(rows, slice(0, 1))[0].shape[1:]
-    reconstruction, latent, expected = (np.empty((n_rows, *shape)) for _ in range(3))
+    arrays = [np.empty((n_rows, *shape)) for _ in range(4)]
     for chunk, (x, *context), mean, log_var in scorer.encoded(rows, n_rows):
         size = chunk.stop - chunk.start
         output = ensemble.decoder(mean, *context)
         divergence = scorer.divergence(mean, log_var)
         total = divergence - log_likelihood(objective, x, output)
         scores[:, chunk] = -total[:, :size].cpu().double().numpy()
+        wrong = x - (output[0] if isinstance(output, tuple) else output).reshape(x.shape)
         parts = (
+            wrong.abs().flatten(2),
             _reconstruction_terms(objective, x, output),
             _pushing(scorer, x, context, mean) * divergence.double().unsqueeze(-1),
             _reconstructed(objective.likelihood, output).double().flatten(2).float(),
         )
-        for array, part in zip((reconstruction, latent, expected), parts, strict=True):
+        for array, part in zip(arrays, parts, strict=True):
             array[chunk] = part.mean(0)[:size].reshape(size, *shape).cpu().numpy()
-    return scores, reconstruction, latent, expected
+    return scores, *arrays
 
 
 def _finite(

@@ -65,12 +65,15 @@ class ExplainedRows:
         How normal each member takes each row to be, ``(members, n)``.
     reconstruction, latent, expected
         As in `Explanation`, means over the members, ``(n, n_features)``.
+    errors
+        As `Perceptrons.feature_errors` has them.
     """
 
     score: NDArray[np.float64]
     reconstruction: NDArray[np.float64]
     latent: NDArray[np.float64]
     expected: NDArray[np.float64]
+    errors: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -190,8 +193,8 @@ class _Space:
 
     @cached_property
     def totals(self) -> Tensor:
-        """For what is summed over members: errors, parts of divergences, expectations."""
-        return self.x.new_empty(3, *self.x.shape)
+        """For what is summed over members: the arrays of `ExplainedRows`."""
+        return self.x.new_empty(4, *self.x.shape)
 
 
 class Perceptrons:
@@ -315,17 +318,17 @@ class Perceptrons:
             As in `score`.
         """
         scores = np.empty((len(self._members), n_rows))
-        arrays = [np.empty((n_rows, self._n_features)) for _ in range(3)]
+        arrays = [np.empty((n_rows, self._n_features)) for _ in range(4)]
 
         def work(chunk: slice, space: _Space) -> None:
             n = chunk.stop - chunk.start
-            errors, latent, _ = space.totals.zero_()
+            reconstruction, latent, *_ = space.totals.zero_()
             for k, member in enumerate(self._members):
                 self._explained(member, space, k)
             divergences = self._divergences(space)
             for share, divergence in zip(space.shares, divergences.float(), strict=True):
                 latent.addcmul_(share, divergence.unsqueeze(-1))
-            errors.mul_(self._unit)
+            reconstruction.mul_(self._unit)
             scores[:, chunk] = self._scores(space, divergences)[:, :n]
             space.totals.div_(len(self._members))
             for array, total in zip(arrays, space.totals, strict=True):
@@ -397,10 +400,11 @@ class Perceptrons:
             space.log_var.clamp_(-_LIMIT, _LIMIT)
             torch.exp2(space.log_var, out=space.variance)
         output = _through(member.decoder, space.mean, space.decoder)
-        errors, _, expected = space.totals
+        reconstruction, _, expected, wrong = space.totals
         expected += output.sigmoid() if self._objective.likelihood == "bernoulli" else output
+        wrong += (space.x - output).abs_()
         found = self._errors(member, space.x, output)
-        errors[:, : found.shape[1]] += found
+        reconstruction[:, : found.shape[1]] += found
         torch.sum(found, -1, out=space.of[k].error)
         self._compare(member, space, space.of[k])
         torch.sub(space.x, member.origin, out=space.step)

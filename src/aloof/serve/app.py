@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,11 +30,20 @@ from aloof.serve.inference import (
     read_inputs,
     server_metadata,
 )
-from aloof.serve.limits import Limits, Refused, refused_by
+from aloof.serve.limits import Limits, Refused, failure, refused_by
 from aloof.serve.logs import say
 from aloof.serve.metrics import Metrics
-from aloof.serve.served import Asked, Rows, Scored, Served
+from aloof.serve.served import Asked, Rows, Scored
 from aloof.serve.slots import Keeper, Slot, Slots
+from aloof.serve.ways import (
+    INLINE,
+    SAFE_HEADERS,
+    TURNED_AWAY,
+    TURNED_AWAY_HEADERS,
+    Admitted,
+    Way,
+    find_way,
+)
 
 try:
     from fastapi import FastAPI, Request, Response
@@ -50,19 +58,7 @@ __all__ = ["Server"]
 _Scope = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_Render = Callable[..., bytes]
 
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-]
-_TURNED_AWAY = b'{"error": "Too many requests are waiting. Try again later."}'
-_TURNED_AWAY_HEADERS = [
-    (b"content-type", JSON.encode()),
-    (b"content-length", b"%d" % len(_TURNED_AWAY)),
-    *_HEADERS,
-]
-_INLINE = 32 * 1024  # bytes of a body that are decoded at once, without a thread
 _READERS = 2
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -115,7 +111,7 @@ class Server:
             drifted=self.metrics.drifted,
             before=self._read_tokens,
         )
-        self._unanswered = 0
+        self.unanswered = 0
         self._readers = ThreadPoolExecutor(_READERS, "reading")
         self._app = self._routes()
 
@@ -127,8 +123,8 @@ class Server:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        way = _scoring(scope["path"])
-        if way is not None and self._unanswered >= self.limits.requests:
+        way = find_way(scope["path"])
+        if way is not None and self.is_full:
             await self._turn_away(way, send)
             return
         started, status = time.monotonic(), 0
@@ -138,7 +134,7 @@ class Server:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                message["headers"] = [*message.get("headers", ()), *SAFE_HEADERS]
             await send(message)
 
         route = "other"
@@ -160,34 +156,36 @@ class Server:
         except Exception as error:
             self._failed(error)
             if not status:
-                await self._refuse(_failure(), scope, receive, watched)
+                await self._refuse(failure(), scope, receive, watched)
         finally:
             self.metrics.answered(route, status, time.monotonic() - started)
 
-    async def _turn_away(self, way: _Way, send: _Send) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Whether more requests are refused before they are read."""
+        return self.unanswered >= self.limits.requests
+
+    async def _turn_away(self, way: Way, send: _Send) -> None:
         """Refuse a request for which there is no room, with as little work as possible.
 
         The more of them there are, the less time is left for those that are answered.
         """
-        wait = b"%d" % (1 + secrets.randbelow(2 + int(2 * self.queue.seconds)))
-        headers = [*_TURNED_AWAY_HEADERS, (b"retry-after", wait)]
+        headers = [*TURNED_AWAY_HEADERS, (b"retry-after", self.retry_after())]
         await send({"type": "http.response.start", "status": 429, "headers": headers})
-        await send({"type": "http.response.body", "body": _TURNED_AWAY})
+        await send({"type": "http.response.body", "body": TURNED_AWAY})
         self.metrics.answered(way.route, 429, 0.0)
+
+    def retry_after(self) -> bytes:
+        """Return in how many seconds to come back, at random."""
+        return b"%d" % (1 + secrets.randbelow(2 + int(2 * self.queue.seconds)))
 
     async def _refuse(
         self, refused: Refused, scope: _Scope, receive: _Receive, send: _Send
     ) -> None:
         body = json.dumps({"error": refused.words}).encode()
-        headers = [
-            (b"content-type", JSON.encode()),
-            (b"content-length", str(len(body)).encode()),
-        ]
-        if refused.retry is not None:
-            headers.append((b"retry-after", str(refused.retry).encode()))
+        headers = refused.head(len(body))
         if refused.close:
             headers.append((b"connection", b"close"))
-        headers += [(k.encode(), v.encode()) for k, v in refused.headers.items()]
         start = {"type": "http.response.start", "status": refused.status, "headers": headers}
         await send(start)
         if scope["method"] == "HEAD":
@@ -199,92 +197,79 @@ class Server:
 
     # Scoring
 
-    async def _scored(
-        self, way: _Way, scope: _Scope, headers: dict[bytes, bytes], receive: _Receive
-    ) -> tuple[bytes, bytes]:
-        """Return the media type and the body of the answer to a request for scores."""
+    def admit(self, way: Way, scope: _Scope, headers: dict[bytes, bytes]) -> Admitted:
+        """Refuse a request for scores, by what it says before its body, or let it in."""
         if scope["method"] != "POST":
             raise Refused(405, "Scores are asked for by POST.", headers={"allow": "POST"})
+        asked, form = Asked(), JSON
+        render: Callable[..., bytes] = as_json
         if way.infers:
             self._check_version(str(way.name), way.version)
-            said = partial(self._read_inference, headers)
-            return JSON.encode(), await self._answered(headers, receive, way.name, said)
-        asked = read_query(scope["query_string"])
-        form = chosen_form(headers.get(b"accept", b"*/*").decode("latin-1"))
-        render = as_arrow if form == ARROW_STREAM else as_json
-        read = partial(self._read_rows, headers, asked, render)
-        return form.encode(), await self._answered(headers, receive, way.name, read)
-
-    async def _read_rows(
-        self,
-        headers: dict[bytes, bytes],
-        asked: Asked,
-        render: _Render,
-        served: Served[Any],
-        data: bytes,
-    ) -> tuple[Rows, _Render]:
-        content = content_of(data, headers.get(b"content-type", b""))
-        if len(data) > _INLINE or content.kind != JSON:
-            return await self._aside(served.read, content, asked), render
-        return served.read(content, asked), render
-
-    async def _read_inference(
-        self, headers: dict[bytes, bytes], served: Served[Any], data: bytes
-    ) -> tuple[Rows, _Render]:
-        def read() -> tuple[Rows, _Render]:
-            said, tensors, asked = read_inputs(data, headers.get(HEADER_LENGTH), self.limits)
-            return served.read_tensors(tensors, asked), partial(as_outputs, request=said)
-
-        found: tuple[Rows, _Render] = await self._aside(read) if len(data) > _INLINE else read()
-        return found
-
-    async def _answered(
-        self,
-        headers: dict[bytes, bytes],
-        receive: _Receive,
-        name: str | None,
-        read: Callable[[Served[Any], bytes], Awaitable[tuple[Rows, _Render]]],
-    ) -> bytes:
-        """Read a request, wait for its turn, and return the answer."""
-        slot = self.slots.find(name)
+        else:
+            asked = read_query(scope["query_string"])
+            form = chosen_form(headers.get(b"accept", b"*/*").decode("latin-1"))
+            render = as_arrow if form == ARROW_STREAM else as_json
+        slot = self.slots.find(way.name)
         served = slot.ready()
         deadline = time.monotonic() + seconds_given(headers, self.limits.request_seconds)
         self.queue.check(1, deadline)
+        return Admitted(slot, served, asked, form.encode(), render, deadline)
+
+    def finish(self, admitted: Admitted, scored: Scored) -> bytes:
+        """Return the answer to a request, and count it."""
+        flagged = decided = int(np.count_nonzero(scored.flagged))
+        if scored.suppressed_by is not None:
+            decided = int(np.count_nonzero(scored.decided))
+        name = admitted.slot.name
+        self.metrics.scored(name, len(scored.scores), flagged, decided - flagged)
+        return admitted.render(scored, model=name, version=admitted.served.version)
+
+    async def _scored(
+        self, way: Way, scope: _Scope, headers: dict[bytes, bytes], receive: _Receive
+    ) -> tuple[bytes, bytes]:
+        """Return the media type and the body of the answer to a request for scores."""
+        admitted = self.admit(way, scope, headers)
         with Held(self.budget) as held:
             # Whoever takes long to send a body takes nobody's place meanwhile.
             data = await read_body(headers, receive, self.limits, held)
-            self._unanswered += 1
+            self.unanswered += 1
             try:
-                return await self._in_turn(headers, slot, served, data, held, read, deadline)
+                if coding := headers.get(b"content-encoding", b"").decode("latin-1"):
+                    coding = coding.strip().lower()
+                    data = await self._aside(unpacked, data, coding, self.limits)
+                    held.take(len(data))
+                try:
+                    rows = await self._read(way, admitted, headers, data)
+                except AloofError as error:
+                    raise refused_by(error) from error
+                answer: bytes = await self.queue.score(
+                    admitted.served, rows, partial(self.finish, admitted), admitted.deadline
+                )
             finally:
-                self._unanswered -= 1
+                self.unanswered -= 1
+        return admitted.form, answer
 
-    async def _in_turn(
-        self,
-        headers: dict[bytes, bytes],
-        slot: Slot,
-        served: Served[Any],
-        data: bytes,
-        held: Held,
-        read: Callable[[Served[Any], bytes], Awaitable[tuple[Rows, _Render]]],
-        deadline: float,
-    ) -> bytes:
-        """Return the answer to a request that has arrived."""
-        if coding := headers.get(b"content-encoding", b"").decode("latin-1"):
-            data = await self._aside(unpacked, data, coding.strip().lower(), self.limits)
-            held.take(len(data))
-        try:
-            rows, render = await read(served, data)
-        except AloofError as error:
-            raise refused_by(error) from error
+    async def _read(
+        self, way: Way, admitted: Admitted, headers: dict[bytes, bytes], data: bytes
+    ) -> Rows:
+        """Return the rows of a request; of a large one, without holding up the others."""
+        if way.infers:
+            inference = partial(self._read_inference, admitted, headers, data)
+            return await self._aside(inference) if len(data) > INLINE else inference()
+        content = content_of(data, headers.get(b"content-type", b""))
+        if len(data) > INLINE or content.kind != JSON:
+            found: Rows = await self._aside(admitted.served.read, content, admitted.asked)
+            return found
+        rows: Rows = admitted.served.read(content, admitted.asked)
+        return rows
 
-        def finish(scored: Scored) -> bytes:
-            flagged = int(np.count_nonzero(scored.flagged))
-            self.metrics.scored(slot.name, len(scored.scores), flagged)
-            return render(scored, model=slot.name, version=served.version)
-
-        answer: bytes = await self.queue.score(served, rows, finish, deadline)
-        return answer
+    def _read_inference(
+        self, admitted: Admitted, headers: dict[bytes, bytes], data: bytes
+    ) -> Rows:
+        said, tensors, asked = read_inputs(data, headers.get(HEADER_LENGTH), self.limits)
+        admitted.render = partial(as_outputs, request=said)
+        rows: Rows = admitted.served.read_tensors(tensors, asked)
+        return rows
 
     async def _aside(self, function: Callable[..., Any], *args: Any) -> Any:
         """Do something in a thread, so that the loop goes on."""
@@ -320,7 +305,7 @@ class Server:
 
         @app.exception_handler(Exception)
         async def failed(request: Request, problem: Exception) -> Response:
-            return _Refusal(self, _failure())
+            return _Refusal(self, failure())
 
         @app.get("/healthz")
         async def healthz() -> Response:
@@ -429,38 +414,6 @@ class Server:
         if self.keeper.is_alive():
             self.keeper.stop()
         self._readers.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(frozen=True)
-class _Way:
-    """Where a request for scores goes."""
-
-    route: str
-    name: str | None = None
-    version: str | None = None
-    infers: bool = False
-
-
-def _scoring(path: str) -> _Way | None:
-    """Return where a path leads, if it is one of those for scores.
-
-    They are asked for far more often than all others, and do without the framework.
-    """
-    if path == "/score":
-        return _Way(path)
-    parts = path.split("/")
-    match parts:
-        case ["", "models", name, "score"]:
-            return _Way("/models/{name}/score", name)
-        case ["", "v2", "models", name, "infer"]:
-            return _Way("/v2/models/{name}/infer", name, infers=True)
-        case ["", "v2", "models", name, "versions", version, "infer"]:
-            return _Way("/v2/models/{name}/infer", name, version, True)
-    return None
-
-
-def _failure() -> Refused:
-    return Refused(500, "Something went wrong. The server's log says where.", close=True)
 
 
 class _Refusal(Response):

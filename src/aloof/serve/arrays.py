@@ -71,8 +71,8 @@ class ServedArrays(Served[ArrayRows]):
         return self._checked(values, asked)
 
     def _checked(self, values: NDArray[Any], asked: Asked) -> ArrayRows:
-        if asked.fills:
-            raise Refused(422, "A detector has no columns that could be filled.")
+        if asked.fills or asked.ignores_rules:
+            raise Refused(422, "A detector has no columns that could be filled, or have rules.")
         if values.shape[1:] != self._shape:
             raise Refused(
                 422,

@@ -15,7 +15,7 @@ __all__ = ["TIMEOUT", "content_of", "read_query", "seconds_given"]
 
 # The header by which a client says how many milliseconds it waits.
 TIMEOUT = b"x-timeout-ms"
-_KNOWN = ("reasons", "missing_columns", "delimiter", "encoding", "header")
+_KNOWN = ("reasons", "missing_columns", "ignore_rules", "delimiter", "encoding", "header")
 _MOST_REASONS = 100
 _WORDS = {"true": True, "false": False}
 
@@ -52,10 +52,11 @@ def read_query(query: bytes) -> Asked:
         if options["missing_columns"] not in ("refuse", "fill"):
             raise Refused(422, "missing_columns must be refuse or fill.")
         asked["fills"] = options["missing_columns"] == "fill"
-    if "header" in options:
-        if options["header"] not in _WORDS:
-            raise Refused(422, "header must be true or false.")
-        asked["header"] = _WORDS[options["header"]]
+    for name, field in (("header", "header"), ("ignore_rules", "ignores_rules")):
+        if name in options:
+            if options[name] not in _WORDS:
+                raise Refused(422, f"{name} must be true or false.")
+            asked[field] = _WORDS[options[name]]
     return Asked(**asked)
 
 

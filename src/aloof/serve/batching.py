@@ -13,13 +13,14 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aloof.exceptions import AloofError
 from aloof.serve.limits import Limits, Refused, refused_by
 from aloof.serve.served import Rows, Scored, Served
 
-__all__ = ["Queue"]
+__all__ = ["Job", "Queue"]
 
 _FEW, _MANY = 16, 256  # rows of batches that show what a batch takes, and what a row does
 _SMOOTH = 0.1
@@ -27,7 +28,7 @@ _TICK = 0.02  # seconds
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
+class Job:
     """A request that waits.
 
     Attributes
@@ -36,17 +37,29 @@ class _Job:
         What scores what.
     finish
         Makes an answer of what was found, in the thread that found it.
-    future
+    tell
+        Called with the answer or an exception, in the loop.
+    loop
         Of who waits.
     deadline
         When nobody waits any more, by the monotonic clock.
+    is_over
+        Whether nobody waits for an answer: it was told, or the client is gone.
     """
 
     served: Served[Any]
     rows: Rows
     finish: Callable[[Scored], Any]
-    future: asyncio.Future[Any]
+    tell: Callable[[Any], None]
+    loop: asyncio.AbstractEventLoop
     deadline: float
+    is_over: bool = False
+
+    def end(self, answer: Any) -> None:
+        """Tell the answer, once."""
+        if not self.is_over:
+            self.is_over = True
+            self.tell(answer)
 
 
 class _Deadlines:
@@ -56,28 +69,24 @@ class _Deadlines:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[asyncio.Future[Any], float] = {}
+        self._waiting: list[Job] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, future: asyncio.Future[Any], deadline: float) -> None:
-        """Watch a future until it is done."""
-        self._waiting[future] = deadline
-        future.add_done_callback(self._done)
+    def add(self, job: Job) -> None:
+        """Watch a request until it is answered."""
+        self._waiting.append(job)
         if self._timer is None:
-            self._timer = future.get_loop().call_later(_TICK, self._look)
-
-    def _done(self, future: asyncio.Future[Any]) -> None:
-        self._waiting.pop(future, None)
+            self._timer = job.loop.call_later(_TICK, self._look)
 
     def _look(self) -> None:
-        self._timer = None
-        if not self._waiting:
-            return
-        now, loop = time.monotonic(), next(iter(self._waiting)).get_loop()
-        for future in [f for f, deadline in self._waiting.items() if deadline <= now]:
-            if not future.done():
-                future.set_exception(_too_late())
-        self._timer = loop.call_later(_TICK, self._look)
+        self._timer, now = None, time.monotonic()
+        waiting = [job for job in self._waiting if not job.is_over]
+        self._waiting = [job for job in waiting if job.deadline > now]
+        for job in waiting:
+            if job.deadline <= now:
+                job.end(_too_late())
+        if self._waiting and self._timer is None:
+            self._timer = self._waiting[0].loop.call_later(_TICK, self._look)
 
 
 class Queue:
@@ -104,10 +113,11 @@ class Queue:
         failed: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self._limits, self._watch, self._failed = limits, watch, failed
-        self._waiting: OrderedDict[Served[Any], deque[_Job]] = OrderedDict()
+        self._waiting: OrderedDict[Served[Any], deque[Job]] = OrderedDict()
         self._changed = threading.Condition()
         self._stopped = False
         self._deadlines = _Deadlines()
+        self._done: deque[list[tuple[Job, Any]]] = deque()
         self.rows = 0  # that wait
         self._busy = 0  # rows that are being scored
         self._per_batch = self._per_row = 0.0  # seconds, as far as they were measured
@@ -147,7 +157,23 @@ class Queue:
         finish: Callable[[Scored], Any],
         deadline: float,
     ) -> Any:
-        """Return what `finish` makes of the scores of some rows.
+        """Return what `finish` makes of the scores of some rows; see `submit`."""
+        future = asyncio.get_running_loop().create_future()
+        job = self.submit(served, rows, finish, deadline, partial(_resolve, future))
+        try:
+            return await future
+        finally:
+            job.is_over = True
+
+    def submit(
+        self,
+        served: Served[Any],
+        rows: Rows,
+        finish: Callable[[Scored], Any],
+        deadline: float,
+        tell: Callable[[Any], None],
+    ) -> Job:
+        """Let rows wait for their scores; refuse where there is no room, or no time.
 
         Parameters
         ----------
@@ -159,16 +185,17 @@ class Queue:
             Makes an answer, in the thread that scores.
         deadline
             By the monotonic clock: what is not begun then is not done at all.
+        tell
+            Called with the answer or an exception, in the loop that runs now.
         """
-        future = asyncio.get_running_loop().create_future()
-        job = _Job(served, rows, finish, future, deadline)
+        job = Job(served, rows, finish, tell, asyncio.get_running_loop(), deadline)
         with self._changed:
             self.check(rows.n, deadline)
             self._waiting.setdefault(served, deque()).append(job)
             self.rows += rows.n
             self._changed.notify()
-        self._deadlines.add(future, deadline)
-        return await future
+        self._deadlines.add(job)
+        return job
 
     def stop(self) -> None:
         """Score what waits, and then end the threads."""
@@ -178,7 +205,7 @@ class Queue:
         for thread in self._threads:
             thread.join()
 
-    def _take(self) -> list[_Job]:
+    def _take(self) -> list[Job]:
         """Wait for requests, and take those of one model; none: it is over."""
         with self._changed:
             while not self._waiting:
@@ -205,7 +232,7 @@ class Queue:
             started = time.monotonic()
             wanted, done = [], []
             for job in jobs:
-                if job.deadline > started and not job.future.done():
+                if job.deadline > started and not job.is_over:
                     wanted.append(job)
                 else:
                     done.append((job, None))
@@ -225,7 +252,7 @@ class Queue:
             self._per_row += _SMOOTH * (row - self._per_row)
         self._watch(rows, requests, seconds)
 
-    def _answers(self, jobs: list[_Job]) -> list[Any]:
+    def _answers(self, jobs: list[Job]) -> list[Any]:
         """Return an answer, or an error, for each request."""
         served = jobs[0].served
         try:
@@ -254,27 +281,36 @@ class Queue:
             self._failed(error)
         return error
 
-    def _deliver(self, done: list[tuple[_Job, Any]]) -> None:
-        loops: dict[asyncio.AbstractEventLoop, list[tuple[_Job, Any]]] = {}
-        for job, answer in done:
-            loops.setdefault(job.future.get_loop(), []).append((job, answer))
-        for loop, own in loops.items():
+    def _deliver(self, done: list[tuple[Job, Any]]) -> None:
+        self._done.append(done)
+        for loop in {job.loop for job, _ in done}:
             try:
-                loop.call_soon_threadsafe(_hand_out, own)
+                loop.call_soon_threadsafe(self.hand_out)
             except RuntimeError:  # it is closed: nobody waits any more
                 continue
 
+    def hand_out(self) -> None:
+        """Tell the answers that are there, in the loop.
 
-def _hand_out(done: list[tuple[_Job, Any]]) -> None:
-    for job, answer in done:
-        if job.future.done():
-            continue
-        if answer is None:
-            job.future.set_exception(_too_late())
-        elif isinstance(answer, BaseException):
-            job.future.set_exception(answer)
-        else:
-            job.future.set_result(answer)
+        It is called when they are. Whoever finds no room calls it, too: of a thousand
+        connections that have sent something, all may have their turn before it is called.
+        """
+        while self._done:
+            for job, answer in self._done.popleft():
+                try:
+                    job.end(_too_late() if answer is None else answer)
+                except Exception as error:  # of one client; the others wait for theirs
+                    told = {"message": "an answer could not be told", "exception": error}
+                    job.loop.call_exception_handler(told)
+
+
+def _resolve(future: asyncio.Future[Any], answer: Any) -> None:
+    if future.done():
+        return
+    if isinstance(answer, BaseException):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
 
 
 def _too_late() -> Refused:

@@ -55,7 +55,12 @@ class Held:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Give all of them back."""
         self._budget.give(self._held)
+        self._held = 0
 
     def take(self, n: int) -> None:
         """Take some bytes; see `Budget.take`."""

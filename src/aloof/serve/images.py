@@ -191,5 +191,7 @@ class ServedImages(Served[ImageRows]):
 
 
 def _check(asked: Asked) -> None:
-    if asked.reasons or asked.fills:
-        raise Refused(422, "A model of images gives no reasons, and has no columns to fill.")
+    if asked.reasons or asked.fills or asked.ignores_rules:
+        raise Refused(
+            422, "A model of images gives no reasons, and has no columns to fill and no rules."
+        )

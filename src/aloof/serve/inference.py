@@ -49,6 +49,7 @@ OUTPUTS = {
     "anomaly_score": "FP64",
     "p_value": "FP64",
     "is_anomaly": "BOOL",
+    "suppressed_by": "BYTES",
     "reasons": "BYTES",
 }
 _MOST_DIMENSIONS = 8
@@ -66,6 +67,7 @@ def model_metadata(name: str, served: Served[Any]) -> dict[str, Any]:
         {"name": output, "datatype": kind, "shape": [-1]}
         for output, kind in OUTPUTS.items()
         if output != "reasons"
+        and (output != "suppressed_by" or served.rules())
         and (output != "p_value" or served.model.detector.calibration_scores_ is not None)
     ]
     return {
@@ -143,7 +145,10 @@ def _asked(parameters: Any) -> Asked:
     fills = parameters.get("missing_columns", "refuse")
     if fills not in ("refuse", "fill"):
         raise Refused(400, "The parameter missing_columns must be refuse or fill.")
-    return Asked(reasons=reasons, fills=fills == "fill")
+    ignores = parameters.get("ignore_rules", False)
+    if not isinstance(ignores, bool):
+        raise Refused(400, "The parameter ignore_rules must be true or false.")
+    return Asked(reasons=reasons, fills=fills == "fill", ignores_rules=ignores)
 
 
 def _tensor(
@@ -231,6 +236,8 @@ def as_outputs(
     if scored.p_values is not None:
         found["p_value"] = scored.p_values.tolist()
     found["is_anomaly"] = scored.flagged.tolist()
+    if scored.suppressed_by is not None:
+        found["suppressed_by"] = [rule or "" for rule in scored.suppressed_by]
     if scored.reasons is not None:
         found["reasons"] = ["; ".join(told) for told in scored.reasons]
     wanted = [output["name"] for output in request.get("outputs", ())]

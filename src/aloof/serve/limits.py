@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aloof.exceptions import AloofError
 
-__all__ = ["Limits", "Refused", "refused_by"]
+__all__ = ["Limits", "Refused", "failure", "refused_by"]
 
 _MIB = 2**20
 # An option of a method and of a command, as messages have them: "header=False (--no-header)".
@@ -124,8 +124,20 @@ class Refused(Exception):
         self.headers = headers or {}
         self.retry = None if retry is None else 1 + secrets.randbelow(2 + int(2 * retry))
 
+    def head(self, length: int) -> list[tuple[bytes, bytes]]:
+        """Return the headers of the answer, whose body has so many bytes."""
+        found = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]
+        if self.retry is not None:
+            found.append((b"retry-after", b"%d" % self.retry))
+        return found + [(k.encode(), v.encode()) for k, v in self.headers.items()]
+
 
 def refused_by(error: AloofError) -> Refused:
     """Return how a request is refused that a model cannot score."""
     words = " ".join(str(error).split())
     return Refused(422, _OPTION.sub(lambda m: f"?{m[1]}={m[2].lower()}", words))
+
+
+def failure() -> Refused:
+    """Return how a request is answered that led to an error nobody expected."""
+    return Refused(500, "Something went wrong. The server's log says where.", close=True)

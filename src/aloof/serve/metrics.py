@@ -61,6 +61,12 @@ class Metrics:
         self._flagged = Counter(
             "aloof_rows_flagged", "Those that were flagged.", ["model"], registry=own
         )
+        self._suppressed = Counter(
+            "aloof_rows_suppressed",
+            "Those that would be flagged but for a rule of reviewers.",
+            ["model"],
+            registry=own,
+        )
         self.batch_rows = Histogram(
             "aloof_batch_rows", "Rows scored together.", buckets=_ROWS, registry=own
         )
@@ -109,7 +115,8 @@ class Metrics:
         )
         self._differences: dict[str, set[str]] = {}
         self._routes: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        self._counts = {n: (self._rows.labels(n), self._flagged.labels(n)) for n in names}
+        counted = (self._rows, self._flagged, self._suppressed)
+        self._counts = {n: [counter.labels(n) for counter in counted] for n in names}
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -124,11 +131,11 @@ class Metrics:
         if status in (408, 413, 429, 503):
             self._refused.labels(str(status)).inc()
 
-    def scored(self, model: str, rows: int, flagged: int) -> None:
+    def scored(self, model: str, rows: int, flagged: int, suppressed: int) -> None:
         """Count rows."""
-        all_rows, those_flagged = self._counts[model]
-        all_rows.inc(rows)
-        those_flagged.inc(flagged)
+        for counter, n in zip(self._counts[model], (rows, flagged, suppressed), strict=True):
+            if n:
+                counter.inc(n)
 
     def batch(self, rows: int, requests: int, seconds: float) -> None:
         """Count a batch."""

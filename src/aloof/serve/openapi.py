@@ -44,6 +44,10 @@ _RESULT = {
         "anomaly_score": {"type": "number", "description": "Higher is worse."},
         "p_value": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         "is_anomaly": {"type": "boolean"},
+        "suppressed_by": {
+            "type": ["string", "null"],
+            "description": "The rule by which reviewers know the row to be harmless.",
+        },
         "reasons": {"type": "array", "items": {"type": "string"}},
     },
     "required": ["anomaly_score", "p_value", "is_anomaly"],
@@ -94,6 +98,12 @@ _REASONS = {
     "in": "query",
     "description": "How many reasons to give for each flagged row.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 100, "default": 0},
+}
+_IGNORE_RULES = {
+    "name": "ignore_rules",
+    "in": "query",
+    "description": "Flag rows, too, that reviewers know to be harmless.",
+    "schema": {"type": "boolean", "default": False},
 }
 _TIMEOUT = {
     "name": "X-Timeout-Ms",
@@ -211,7 +221,11 @@ def _scoring(served: Served[Any], limits: Limits) -> dict[str, Any]:
         "summary": f"Score {served.model.things}.",
         # What is valid CSV, or a valid image, is nothing that a schema could say.
         "description": f"Besides JSON, a body may be {others}.",
-        "parameters": [_REASONS, _TIMEOUT] if ARROW_FILE in served.takes else [_TIMEOUT],
+        "parameters": [
+            *([_REASONS] if ARROW_FILE in served.takes else []),
+            *([_IGNORE_RULES] if served.has_rules else []),
+            _TIMEOUT,
+        ],
         "requestBody": {"required": True, "content": content},
         "responses": {
             "200": {"description": "Scores, in the order of the body.", "content": answer},
@@ -263,6 +277,7 @@ def _inference(served: Served[Any]) -> dict[str, Any]:
                 "properties": {
                     "reasons": _REASONS["schema"],
                     "missing_columns": {"type": "string", "enum": ["refuse", "fill"]},
+                    "ignore_rules": {"type": "boolean"},
                 },
             },
             "inputs": {"type": "array", "items": tensor, "minItems": 1},

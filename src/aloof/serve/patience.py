@@ -1,4 +1,4 @@
-"""Connections that do not get on: closed in time, and never more than there is room for.
+"""Connections: closed in time, and never more than there is room for.
 
 uvicorn waits for ever for the head of a request, of any size, from any number of clients.
 """
@@ -9,7 +9,9 @@ import asyncio
 from typing import Any, cast
 
 from aloof.exceptions import MissingExtraError
+from aloof.serve.bodies import Gone
 from aloof.serve.limits import Limits
+from aloof.serve.shortcut import Shortcut
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -21,10 +23,12 @@ __all__ = ["protocol"]
 _LONGEST_HEAD = 64 * 1024
 
 
-def protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with these limits."""
+def protocol(limits: Limits, shortcut: Shortcut) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with these limits, and a shortcut for requests for scores."""
 
     class Patient(HttpToolsProtocol):
+        _is_reading = _is_refused = False
+        _begun: tuple[Any, Any] | None = None  # a request that may take the shortcut
         _timer: asyncio.TimerHandle | None = None
         _head = 0  # bytes of the head of a request that is not complete
 
@@ -38,9 +42,22 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()
             super().connection_lost(exc)
+            if (job := getattr(self.cycle, "job", None)) is not None:
+                job.end(Gone())
 
         def data_received(self, data: bytes) -> None:
+            self._is_reading, self._is_refused = True, False
             super().data_received(data)
+            self._is_reading = False
+            if self._begun is not None:
+                (cycle, app), self._begun = self._begun, None
+                self._disarm()
+                if cycle.more_body or not shortcut.takes(cycle):
+                    super()._start_asgi_task(cycle, app)
+                return
+            if self._is_refused:
+                self._disarm()
+                return
             if self.cycle is not None and not self.cycle.response_complete:
                 self._disarm()
                 return
@@ -51,6 +68,14 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self.transport.abort()
             elif self._timer is None:
                 self._arm()
+
+        def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+            if not self._is_reading:  # it came behind another one
+                super()._start_asgi_task(cycle, app)
+            elif shortcut.turns_away(cycle):
+                self._is_refused = True
+            else:  # what follows may be all of it
+                self._begun = (cycle, app)
 
         def on_response_complete(self) -> None:
             super().on_response_complete()

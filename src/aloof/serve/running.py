@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from aloof.serve.app import Server
-from aloof.serve.limits import Limits
+from aloof.serve.garbage import setting_aside
 from aloof.serve.logs import say
 from aloof.serve.patience import protocol
+from aloof.serve.shortcut import Shortcut
 from aloof.serve.warned import keeping_quiet
 from aloof.web.hosts import is_this_machine
 from aloof.web.running import run
@@ -57,13 +58,13 @@ def run_server(
         say("listening", host=host, port=found, models=[*server.slots])
         ready(found)
 
-    options: dict[str, Any] = uvicorn_options(server.limits)
+    options: dict[str, Any] = uvicorn_options(server)
     if certificate is not None:
         options |= {"ssl_certfile": certificate, "ssl_keyfile": key}
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        with keeping_quiet():
+        with keeping_quiet(), setting_aside():
             run(
                 server,
                 host=host,
@@ -78,11 +79,15 @@ def run_server(
         say("stopped")
 
 
-def uvicorn_options(limits: Limits) -> dict[str, Any]:
+def uvicorn_options(server: Server) -> dict[str, Any]:
     """Return what uvicorn has to know."""
+    limits = server.limits
     return {
-        "http": protocol(limits),
+        "http": protocol(limits, Shortcut(server)),
         "ws": "none",
+        # uvloop may read from all of a thousand connections, dozens of times, before it writes
+        # an answer to any of them. Under overload, this one has the better latencies.
+        "loop": "asyncio",
         "timeout_keep_alive": int(limits.idle_seconds),
         "backlog": _BACKLOG,
         "log_config": None,

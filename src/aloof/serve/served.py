@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -13,9 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aloof.models import Model
+from aloof.models.table.harmless import Rules
 from aloof.serve.limits import Limits, Refused
 
-__all__ = ["Asked", "Content", "Rows", "Scored", "Served", "Tensor", "from_base64", "parsed"]
+__all__ = [
+    "Asked",
+    "Content",
+    "Rows",
+    "Scored",
+    "Served",
+    "Tensor",
+    "from_base64",
+    "parsed",
+]
 
 
 @dataclass(frozen=True)
@@ -28,18 +38,21 @@ class Asked:
         How many reasons to give for rows that are flagged.
     fills
         Whether columns that are missing are filled.
+    ignores_rules
+        Whether rows are flagged that reviewers know to be harmless.
     delimiter, encoding, header
         Of CSV; see `aloof.models.table.open_source`.
     """
 
     reasons: int = 0
     fills: bool = False
+    ignores_rules: bool = False
     delimiter: str | None = None
     encoding: str | None = None
     header: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Content:
     """The body of a request.
 
@@ -74,7 +87,7 @@ class Rows:
     asked: Asked
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Scored:
     """What there is to say about the rows of one request.
 
@@ -87,6 +100,11 @@ class Scored:
     flagged
         Which are anomalies. With a false discovery rate, those of a request are decided
         together.
+    decided
+        Which would be if there were no rules of reviewers.
+    suppressed_by
+        The rule by which a row is known to be harmless, of each row, and so not flagged;
+        None: there are no rules.
     names
         What the rows are called: the key, such as the column of ids, and values.
     reasons
@@ -98,6 +116,8 @@ class Scored:
     scores: NDArray[np.float64]
     p_values: NDArray[np.float64] | None
     flagged: NDArray[np.bool_]
+    decided: NDArray[np.bool_]
+    suppressed_by: Sequence[str | None] | None = None
     names: tuple[str, Any] | None = None
     reasons: list[list[str]] | None = None
     warnings: tuple[str, ...] = ()
@@ -125,7 +145,7 @@ _R = TypeVar("_R", bound=Rows)
 
 
 class Served(ABC, Generic[_R]):
-    """A model in use. It never changes: another version is another one.
+    """A model in use. It never changes, but for the rules: another version is another one.
 
     Parameters
     ----------
@@ -133,12 +153,20 @@ class Served(ABC, Generic[_R]):
         What scores.
     limits
         What requests may ask for.
+
+    Attributes
+    ----------
+    rules
+        Returns what reviewers know to be harmless, at this moment.
     """
 
     takes: ClassVar[tuple[str, ...]]  # media types
+    has_rules: ClassVar[bool] = False  # whether rules of reviewers can hold
 
     def __init__(self, model: Model, limits: Limits) -> None:
+        self.rules: Callable[[], Rules] = Rules
         self.model, self.limits = model, limits
+        self._decision = model.detector.decision_
         self.version = str(model.training.get("version", 1))
 
     @abstractmethod
@@ -208,10 +236,10 @@ class Served(ABC, Generic[_R]):
         scores: NDArray[np.float64],
         names: tuple[str, Any] | None = None,
         reasons: list[list[str]] | None = None,
-        warnings: tuple[str, ...] = (),
     ) -> Scored:
-        p = self.model.detector.decision_.p_values(scores)
-        return Scored(scores, p, self.model.decide(scores), names, reasons, warnings)
+        decided = self._decision.flag(scores)
+        p = self._decision.p_values(scores)
+        return Scored(scores, p, decided, decided, names=names, reasons=reasons)
 
     def _not_taken(self, content: Content) -> Refused:
         given = f"not {content.kind[:100]}" if content.kind else "and says so in Content-Type"

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from aloof.exceptions import AloofError, ServingError
+from aloof.feedback.rules import RuleBook
 from aloof.models import Model
 from aloof.models.arrays import ArrayModel
 from aloof.models.loading import open_model
+from aloof.serve.garbage import set_aside
 from aloof.serve.limits import Limits, Refused
 from aloof.serve.logs import say
 from aloof.serve.served import Served
@@ -50,63 +52,99 @@ class Slot:
         What requests may ask for.
     device
         Where to score.
+    book
+        The rules of reviewers; None: they do not matter.
 
     Attributes
     ----------
     served
         What answers; None: nothing does yet.
     problem
-        Why what is in the folder now is not in use; "": it is.
+        Why what is in the folder, or in the store of rules, now is not in use; "": it is.
     """
 
-    def __init__(self, name: str, path: Path, limits: Limits, device: str = "auto") -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        limits: Limits,
+        device: str = "auto",
+        book: RuleBook | None = None,
+    ) -> None:
         self.name, self.path = name, path
-        self._limits, self._device = limits, device
+        self._limits, self._device, self._book = limits, device, book
         self._seen: Any = None
         self._lock = threading.Lock()
         self.served: Served[Any] | None = None
         self.problem = ""
 
-    def refresh(self, *, force: bool = False) -> str:
+    def refresh(self, *, force: bool = False, tells: bool = True) -> str:
         """Read the folder if it has changed, and use what is there if it passes its probes.
 
-        Requests that wait are answered by the model that they were sent to.
+        Requests that wait are answered by the model that they were sent to, and by the rules
+        of reviewers that held when they were read.
 
         Parameters
         ----------
         force
             Read it whether or not it has changed.
+        tells
+            Whether a problem is logged, once.
 
         Returns
         -------
         "ok", "failed" (what was in use still is), or "same".
         """
         with self._lock:
-            seen = _fingerprint(self.path)
-            if seen == self._seen and not force:
-                return "same"
-            former = self.problem
-            try:
-                served = serve_model(open_model(self.path, device=self._device), self._limits)
-                served.rehearse()
-            except AloofError as error:
-                self.problem = " ".join(str(error).split())
-            except Exception as error:  # whatever a damaged folder leads to
-                self.problem = f"{self.path} cannot be used ({type(error).__name__})."
-            else:
-                self.served, self.problem, self._seen = served, "", seen
+            seen, result, problem = _fingerprint(self.path), "same", ""
+            served = self.served
+            if served is None or seen != self._seen or force:
+                result = "failed"
+                try:
+                    served = serve_model(
+                        open_model(self.path, device=self._device), self._limits
+                    )
+                    served.rehearse()
+                except AloofError as error:
+                    problem = " ".join(str(error).split())
+                except Exception as error:  # whatever a damaged folder leads to
+                    problem = f"{self.path} cannot be used ({type(error).__name__})."
+                else:
+                    result = "ok"
+            unread = self._read_rules(served)
+            # Without rules that it may have, nothing begins; later, the former ones hold.
+            if result == "ok" and (self.served is not None or not unread):
+                assert served is not None
+                self.served, self._seen = served, seen
+                set_aside()
                 say("model in use", model=self.name, version=served.version)
-                return "ok"
+            former, self.problem = self.problem, problem or unread
             # It is tried again at every look: what is missing may still be on its way.
-            if self.problem != former:
+            if self.problem and self.problem != former and tells:
                 say(
-                    "model cannot be used",
+                    "model or rules cannot be used",
                     level=logging.ERROR,
                     model=self.name,
                     problem=self.problem,
-                    answers="the former model" if self.served is not None else "nothing",
+                    answers="the former ones" if self.served is not None else "nothing",
                 )
-            return "failed"
+            return "failed" if self.problem else result
+
+    def _read_rules(self, served: Served[Any] | None) -> str:
+        """Read the rules of reviewers if they have changed; return why they cannot be read."""
+        if served is None or self._book is None or not served.has_rules:
+            return ""
+        served.rules = self._book.now
+        try:
+            if self._book.refresh():
+                say("rules in use", model=self.name, rules=len(self._book.now()))
+        except AloofError as error:
+            words = " ".join(str(error).split())
+            return (
+                f"{words} It may hold rules of what is harmless; ignores_rules=True "
+                "(--ignore-rules) does without them."
+            )
+        return ""
 
     def ready(self) -> Served[Any]:
         """Return what answers; refuse where nothing does."""
@@ -126,9 +164,21 @@ class Slots(Mapping[str, Slot]):
         What requests may ask for.
     device
         Where to score.
+    store
+        Of the answers and rules of reviewers; None: the file beside each model.
+    ignores_rules
+        Whether rules play no part.
     """
 
-    def __init__(self, models: Sequence[str], limits: Limits, device: str = "auto") -> None:
+    def __init__(
+        self,
+        models: Sequence[str],
+        limits: Limits,
+        device: str = "auto",
+        *,
+        store: str | None = None,
+        ignores_rules: bool = False,
+    ) -> None:
         self._slots: dict[str, Slot] = {}
         for given in models:
             name, sign, folder = given.partition("=")
@@ -140,7 +190,8 @@ class Slots(Mapping[str, Slot]):
                 raise ServingError(
                     f"Two models are called {name!r}. Write OTHER-NAME={folder} for one."
                 )
-            self._slots[name] = Slot(name, Path(folder), limits, device)
+            book = None if ignores_rules else RuleBook(folder, store)
+            self._slots[name] = Slot(name, Path(folder), limits, device, book)
         if not self._slots:
             raise ServingError("Name at least one model.")
 
@@ -170,7 +221,7 @@ class Slots(Mapping[str, Slot]):
     def load(self) -> None:
         """Read all models; raise where one cannot be used."""
         for slot in self.values():
-            if slot.refresh() == "failed":
+            if slot.refresh(tells=False) == "failed":
                 raise ServingError(slot.problem)
 
 

@@ -1,10 +1,9 @@
-"""Rows of tables, and documents: JSON, Arrow, CSV and lines of text."""
+"""A model of a table or of documents that answers requests, many at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,72 +14,19 @@ from aloof.exceptions import AloofError, AloofWarning
 from aloof.models.table import TableModel, to_table
 from aloof.models.table.columns.number import NumberColumn
 from aloof.models.table.columns.timestamp import TimestampColumn
-from aloof.models.table.drift import RowSample
-from aloof.models.table.files import in_memory
-from aloof.models.table.lines import TEXT
-from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, check_values, read_arrow
+from aloof.models.table.watching import DriftWatch
+from aloof.serve.arrow import check_values
 from aloof.serve.limits import Limits, Refused
-from aloof.serve.recent import Recent
-from aloof.serve.served import Asked, Content, Rows, Scored, Served, Tensor, parsed
-from aloof.serve.warned import gathering
+from aloof.serve.rows import SCALARS, TAKEN, TableReader, TableRows
+from aloof.serve.served import Asked, Content, Scored, Served, Tensor
 
 __all__ = ["ServedTable", "TableRows"]
 
-_JSON, _CSV, _TEXT = "application/json", "text/csv", "text/plain"
 _EXACT = 2**53  # integers up to here are floats as well
-_SCALARS = (str, int, float, bool, type(None))
-# From so many rows on, a request is read by itself: the table model refuses a column of which
-# nothing can be read, and whether it does must not depend on other requests.
-_BY_ITSELF = 20
 _MOST_LOOKED_AT = 3  # columns with unreadable values that are named to a client
 _REHEARSED = 8
 _ARROW = {"number": pa.float64(), "text": pa.string(), "boolean": pa.bool_()}
 _ARROW |= {"whole": pa.int64(), "decimal": pa.float64()}
-
-
-@dataclass(frozen=True)
-class TableRows(Rows):
-    """Rows of a table: as JSON has them, or as Arrow.
-
-    Attributes
-    ----------
-    names
-        The columns that are used, of rows that are not a table.
-    records
-        Such rows: mappings from names to values.
-    columns
-        The same by column; None: there are records, or a table.
-    table
-        The rows, where they came as a table.
-    ids
-        What the rows are called; None: by nothing.
-    warnings
-        What was said when they were read.
-    """
-
-    names: tuple[str, ...] = ()
-    records: Sequence[Mapping[str, Any]] = ()
-    columns: Mapping[str, list[Any]] | None = None
-    table: pa.Table | None = None
-    ids: Any = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> Any:
-        """What requests that are encoded together have in common; None: no others."""
-        if self.n >= _BY_ITSELF:
-            return None
-        if self.table is None:
-            return self.names, self.asked.fills
-        if any(map(pa.types.is_dictionary, self.table.schema.types)):
-            return None
-        return self.table.schema, self.asked.fills
-
-    def values(self, name: str) -> list[Any]:
-        """Return the values of a column."""
-        if self.columns is not None:
-            return self.columns[name]
-        return [record.get(name) for record in self.records]
 
 
 @dataclass(frozen=True)
@@ -95,7 +41,8 @@ class _Group:
 class ServedTable(Served[TableRows]):
     """A model of a table in use; see `Served`."""
 
-    takes = (_JSON, _CSV, ARROW_STREAM, ARROW_FILE, _TEXT)
+    takes = TAKEN
+    has_rules = True
     model: TableModel
 
     def __init__(self, model: TableModel, limits: Limits) -> None:
@@ -105,127 +52,15 @@ class ServedTable(Served[TableRows]):
         self._numbers = {
             name for name, one in self._by_name.items() if isinstance(one, NumberColumn)
         }
-        self._checked = lru_cache(64)(self._check)
-        self._recent: Recent[pa.Table] = Recent()
-
-    # Reading
+        self._reader = TableReader(model, self._filling, limits, lambda: self.rules())
+        self._watch = DriftWatch(model)
 
     def read(self, content: Content, asked: Asked) -> TableRows:
         """Return the rows of a body."""
-        if content.kind == _JSON or content.kind.endswith("+json"):
-            return self._from_json(parsed(content.data), asked)
-        if content.kind in (ARROW_STREAM, ARROW_FILE):
-            return self._from_table(read_arrow(content.data, self.limits), asked)
-        if content.kind == _CSV:
-            return self._from_csv(content, asked)
-        if content.kind == _TEXT:
-            return self._from_lines(content, asked)
-        raise self._not_taken(content)
-
-    def _from_json(self, value: Any, asked: Asked) -> TableRows:
-        records, columns = value, None
-        if isinstance(value, dict):
-            records, columns = value.get("rows"), value.get("columns")
-            if len(value) != 1 or (records is None) == (columns is None):
-                raise Refused(422, _SHAPES)
-        if columns is not None:
-            return self._from_columns(columns, asked)
-        if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
-            raise Refused(422, _SHAPES)
-        self.limits.check_rows(len(records))
-        names, first = tuple(records[0]), records[0].keys()
-        if any(record.keys() != first for record in records):
-            names = tuple(dict.fromkeys(name for record in records for name in record))
-            known = self._by_name.keys()
-            # What is said of a row must not depend on what others of the request have.
-            if any(record.keys() & known != first & known for record in records):
-                raise Refused(
-                    422,
-                    "All rows must have the same columns. Write null for a missing value.",
-                )
-        self.limits.check_columns(len(names))
-        used, warnings = self._checked(names, asked.fills)
-        ids = None
-        if self.model.id is not None and self.model.id in names:
-            ids = self._ids([record.get(self.model.id) for record in records])
-        return TableRows(
-            len(records), asked, names=used, records=records, ids=ids, warnings=warnings
-        )
-
-    def _from_columns(self, columns: Any, asked: Asked) -> TableRows:
-        if not isinstance(columns, dict) or not all(
-            isinstance(values, list) for values in columns.values()
-        ):
-            raise Refused(422, _SHAPES)
-        self.limits.check_columns(len(columns))
-        lengths = {len(values) for values in columns.values()}
-        if len(lengths) != 1:
-            raise Refused(422, "All columns must have the same number of values.")
-        (n,) = lengths
-        self.limits.check_rows(n)
-        used, warnings = self._checked(tuple(columns), asked.fills)
-        ids = None if self.model.id not in columns else self._ids(columns[self.model.id])
-        return TableRows(n, asked, names=used, columns=columns, ids=ids, warnings=warnings)
-
-    def _ids(self, values: list[Any]) -> list[Any]:
-        if not all(isinstance(value, _SCALARS) for value in values):
-            raise Refused(422, f"Column {self.model.id!r} must hold text or numbers.")
-        return values
-
-    def _from_csv(self, content: Content, asked: Asked) -> TableRows:
-        head = content.data[: 2**20].split(b"\n", 100)
-        widest = max(max(line.count(sign) for sign in b"\t;|,") for line in head)
-        self.limits.check_columns(widest + 1)
-        with gathering() as said:
-            source = in_memory(
-                content.data,
-                delimiter=asked.delimiter,
-                encoding=asked.encoding or content.parameters.get("charset"),
-                header=asked.header,
-                before=self.model.reading,
-            )
-            table = check_values(source.read(), self.limits)
-        return self._from_table(table, asked, said)
-
-    def _from_lines(self, content: Content, asked: Asked) -> TableRows:
-        """Return lines of text, each of which is a document."""
-        name = TEXT if TEXT in self._by_name else ", ".join(self.model.texts)
-        if name not in self.model.texts:
-            raise Refused(
-                415, "The model does not read a single column of text. Send JSON, CSV or Arrow."
-            )
-        try:
-            lines = content.data.decode(content.parameters.get("charset", "utf-8")).splitlines()
-        except (UnicodeError, LookupError) as error:
-            raise Refused(400, "The body is not text in the encoding that it names.") from error
-        self.limits.check_rows(len(lines))
-        return self._from_columns({name: [line or None for line in lines]}, asked)
-
-    def _from_table(self, table: pa.Table, asked: Asked, said: Sequence[str] = ()) -> TableRows:
-        names = tuple(table.column_names)
-        used, warnings = self._checked(names, asked.fills)
-        return TableRows(
-            table.num_rows,
-            asked,
-            table=table.select(used).replace_schema_metadata(None),
-            ids=table[self.model.id] if self.model.id in names else None,
-            warnings=(*said, *warnings),
-        )
-
-    def _check(
-        self, names: tuple[str, ...], fills: bool
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Raise where a table with these columns cannot be scored.
-
-        Returns
-        -------
-        The columns that are used, and what to warn of.
-        """
-        said: list[str] = []
-        model = self._filling if fills else self.model
-        empty = pa.table({name: pa.nulls(0) for name in names})
-        model.encode(empty, warn=lambda warning: said.append(str(warning)))
-        return tuple(name for name in names if name in self._by_name), tuple(said)
+        found = self._reader.read(content, asked)
+        if found is None:
+            raise self._not_taken(content)
+        return found
 
     # Scoring
 
@@ -248,8 +83,7 @@ class ServedTable(Served[TableRows]):
             for group in groups:
                 begin, end = end, end + len(group.encoded)
                 self._settle(requests, group, scores[begin:end], answers, said)
-                table = group.table
-                self._recent.add(table, table.num_rows, table.nbytes)
+                self._watched(requests, group, answers)
         assert all(answer is not None for answer in answers)
         return answers  # type: ignore[return-value]
 
@@ -297,8 +131,14 @@ class ServedTable(Served[TableRows]):
             return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
         odd = None
         columns = {}
+        records: list[Mapping[str, Any]] | None = None
+        if all(request.columns is None for request in requests):
+            records = [record for request in requests for record in request.records]
         for name in first.names:
-            values = [value for request in requests for value in request.values(name)]
+            if records is not None:
+                values = [record.get(name) for record in records]
+            else:
+                values = [value for request in requests for value in request.values(name)]
             kind = self._type(name, values)
             if kind is None:
                 odd = name
@@ -326,7 +166,7 @@ class ServedTable(Served[TableRows]):
         types = {*map(type, values)}
         types.discard(type(None))
         if types == {str}:
-            self.limits.check_text(max(len(v) for v in values if v is not None))
+            self.limits.check_text(max(map(len, filter(None, values)), default=0))
             return "text"
         if types == {bool}:
             return "boolean"
@@ -364,18 +204,32 @@ class ServedTable(Served[TableRows]):
     ) -> None:
         """Make answers of scores; reasons are found for all requests of the group at once."""
         wanted: list[NDArray[np.intp]] = []
+        rule = self._decision
+        p = rule.p_values(scores)
+        # A false discovery rate decides over the rows of a request, and no others.
+        all_decided = rule.flag(scores) if rule.threshold.fdr is None else None
         begin = 0
         for place in group.places:
-            request, own = requests[place], scores[begin : begin + requests[place].n]
-            names = None if request.ids is None else (str(self.model.id), request.ids)
-            warnings = (*request.warnings, *said.get(place, ()))
-            reasons: list[list[str]] | None = None
+            request = requests[place]
+            end = begin + request.n
+            own = scores[begin:end]
+            decided = rule.flag(own) if all_decided is None else all_decided[begin:end]
+            flagged = decided
+            if request.suppressed_by is not None:
+                flagged = decided & np.array([by is None for by in request.suppressed_by])
+            answers[place] = Scored(
+                own,
+                None if p is None else p[begin:end],
+                flagged,
+                decided,
+                request.suppressed_by,
+                None if request.ids is None else (str(self.model.id), request.ids),
+                [[] for _ in range(request.n)] if request.asked.reasons else None,
+                (*request.warnings, *said[place]) if place in said else request.warnings,
+            )
             if request.asked.reasons:
-                reasons = [[] for _ in range(request.n)]
-            found = answers[place] = self._scored(own, names, reasons, warnings)
-            if reasons is not None:
-                wanted.append(begin + np.flatnonzero(found.flagged))
-            begin += request.n
+                wanted.append(begin + np.flatnonzero(flagged))
+            begin = end
         rows = np.concatenate(wanted) if wanted else np.empty(0, np.intp)
         if not len(rows):
             return
@@ -407,26 +261,7 @@ class ServedTable(Served[TableRows]):
 
     def read_tensors(self, tensors: Sequence[Tensor], asked: Asked) -> TableRows:
         """Return columns, one for each tensor; or the columns of one tensor of numbers."""
-        first = tensors[0]
-        if len(tensors) == 1 and len(first.shape) == 2 and first.datatype != "BYTES":
-            names = self.model.columns
-            if first.shape[1] != len(names):
-                raise Refused(
-                    422, f"The model has {len(names)} columns; the tensor has {first.shape[1]}."
-                )
-            return self._from_columns(
-                {name: first.data[:, i].tolist() for i, name in enumerate(names)}, asked
-            )
-        columns: dict[str, list[Any]] = {}
-        for tensor in tensors:
-            flat = len(tensor.shape) == 1 or (len(tensor.shape) == 2 and tensor.shape[1] == 1)
-            if not flat or tensor.name in columns:
-                raise Refused(422, "Send one tensor of shape [n] for each column.")
-            values = tensor.data.reshape(-1).tolist()
-            if tensor.datatype == "BYTES":
-                values = [_decoded(value) for value in values]
-            columns[tensor.name] = values
-        return self._from_columns(columns, asked)
+        return self._reader.from_tensors(tensors, asked)
 
     def example(self) -> Any:
         """Return one row."""
@@ -456,7 +291,9 @@ class ServedTable(Served[TableRows]):
             columns[self.model.id] = list(range(_REHEARSED))
         asked = Asked(reasons=3)
         return [
-            self._from_json({"rows": [{n: values[i] for n, values in columns.items()}]}, asked)
+            self._reader.from_json(
+                {"rows": [{n: values[i] for n, values in columns.items()}]}, asked
+            )
             for i in range(_REHEARSED)
         ]
 
@@ -479,43 +316,34 @@ class ServedTable(Served[TableRows]):
 
     # Drift
 
+    def _watched(
+        self,
+        requests: Sequence[TableRows],
+        group: _Group,
+        answers: Sequence[Scored | Exception | None],
+    ) -> None:
+        """Remember rows, to compare them with those of the training."""
+        found = [answers[place] for place in group.places]
+        decided = np.concatenate([each.decided for each in found if isinstance(each, Scored)])
+        own = [requests[place] for place in group.places]
+        self._watch.add(group.table, [(each.n, each.given) for each in own], decided)
+
     def forget(self) -> None:
         """Forget the latest rows."""
-        self._recent.clear()
+        self._watch = DriftWatch(self.model)
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest rows and those of the training."""
-        tables = self._recent.all()
-        if not tables:
-            return []
-        sample = RowSample(self.model.encoder)
-        for table in tables:
-            sample.add(table)
-        names = {name for table in tables for name in table.column_names}
-        return [each.what for each in self.model.drift_in(sample, sorted(names))]
-
-
-_SHAPES = (
-    'Send {"rows": [{"column": value, ...}, ...]} or {"columns": {"column": [value, ...], '
-    "...}}, where values are text, numbers, true, false or null."
-)
+        self._watch.look()
+        return [each.what for each in self._watch.drift]
 
 
 def _nothing(warning: AloofWarning) -> None:
     pass
 
 
-def _decoded(value: Any) -> str | None:
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeError as error:
-            raise Refused(422, "BYTES must be text in UTF-8.") from error
-    return value if value is None else str(value)
-
-
 def _in_json(value: Any) -> Any:
     """Return a value of a column as JSON has it."""
     if isinstance(value, float):
         return None if value != value else round(value, 6)
-    return value if isinstance(value, _SCALARS) else str(value)
+    return value if isinstance(value, SCALARS) else str(value)

@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -171,28 +172,38 @@ class Forest:
         """Return the mean over trees of the share of anomalies where each row ends up."""
         found = np.empty(len(X))
         for start in range(0, len(X), _CHUNK):
-            rows = np.asarray(X[start : start + _CHUNK], np.float32)
-            found[start : start + len(rows)] = self.value[self._leaves(rows)].mean(1)
+            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+            found[start : start + len(rows)] = self._shares(self._leaves(rows), len(rows))
         return found
 
-    def contributions(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return how far each feature moved each row's score from where the trees begin.
+    def explain(
+        self, X: NDArray[np.floating]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return scores, and how far each feature moved them from where the trees begin.
 
-        A split moves it from the share of anomalies in one node to that in the next; the
+        A split moves a score from the share of anomalies in one node to that in the next; the
         contributions of a row, and the mean of the roots, add up to its score.
         """
-        found = np.empty((len(X), X.shape[1]))
+        scores, found = np.empty(len(X)), np.empty((len(X), X.shape[1]))
         gains = self._gains(X.shape[1])
         for start in range(0, len(X), _CHUNK):
-            leaves = self._leaves(np.asarray(X[start : start + _CHUNK], np.float32))
-            n = len(leaves)
+            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+            leaves, n = list(self._leaves(rows)), len(rows)
+            scores[start : start + n] = self._shares(leaves, n)
             ends = np.arange(n + 1) * self.n_trees
             chosen = csr_array(
-                (np.full(leaves.size, 1 / self.n_trees), leaves.ravel(), ends),
+                (np.full(ends[-1], 1 / self.n_trees), np.stack(leaves, 1).ravel(), ends),
                 shape=(n, len(self.feature)),
             )
             found[start : start + n] = (chosen @ gains).toarray()
-        return found
+        return scores, found
+
+    def _shares(self, leaves: Iterable[NDArray[np.int64]], n: int) -> NDArray[np.float64]:
+        """Return the mean share of anomalies in the leaves of `n` rows."""
+        total = np.zeros(n)
+        for own in leaves:
+            total += self.value[own]
+        return total / self.n_trees
 
     def _gains(self, n_features: int) -> csr_array:
         """Return what each feature adds on the way to each node, ``(nodes, n_features)``."""
@@ -214,18 +225,18 @@ class Forest:
         where = np.concatenate(rows), np.concatenate(columns)
         return csr_array((np.concatenate(gains), where), shape=(n, n_features))
 
-    def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return where rows end up in each tree, ``(n, n_trees)``."""
-        if (trees := self._compiled) is None:
-            return self._walk(rows)
-        rows = np.ascontiguousarray(rows)
-        found = np.empty((self.n_trees, len(rows)), np.int64)
-        for tree, own in zip(trees, found, strict=True):
-            own[:] = tree.apply(rows)
-        return np.ascontiguousarray((found + self.roots[:, None]).T)
+    def _leaves(self, rows: NDArray[np.float32]) -> Iterator[NDArray[np.int64]]:
+        """Yield where rows, one after the other in memory, end up in each tree."""
+        if self._compiled is None:
+            yield from self._walk(rows).T
+            return
+        for tree, root in zip(self._compiled, self.roots, strict=True):
+            leaves: NDArray[np.int64] = tree.apply(rows)
+            leaves += root
+            yield leaves
 
     def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the same, by arrays alone."""
+        """Return the same by arrays alone, ``(n, n_trees)``."""
         at = np.tile(self.roots, (len(rows), 1))
         number = np.arange(len(rows))[:, None]
         for _ in range(self.depth):

@@ -13,6 +13,9 @@ __all__ = ["Neighbours"]
 
 _CHUNK = 256  # rows at once, the last ones padded: a product may round otherwise
 
+# Nearest rows are looked for in groups of every 64th: those of the smallest minima have them.
+_GROUPS = 64
+
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -43,35 +46,61 @@ class Neighbours:
         """
         squared = np.empty(len(X))
         for chunk, distance in self._distances(X, own):
-            squared[chunk] = torch.topk(
-                torch.from_numpy(distance), self._place + 1, dim=1, largest=False
-            ).values[:, -1]
-        return np.sqrt(squared)
+            near = self._candidates(distance)[0]
+            squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
+        return np.sqrt(np.maximum(squared, 0.0))
 
-    def differences(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return how far each row is from its k-th nearest in each feature, squared."""
-        number = np.empty(len(X), np.int64)
+    def explain(
+        self, X: NDArray[np.floating]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the distances, and how far away the neighbour is in each feature, squared."""
+        squared, number = np.empty(len(X)), np.empty(len(X), np.int64)
         for chunk, distance in self._distances(X, None):
-            number[chunk] = np.argpartition(distance, self._place, axis=1)[:, self._place]
-        found: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
-        return found
+            near, groups = self._candidates(distance)
+            at = np.argpartition(near, self._place, axis=1)[:, self._place]
+            turn, group = np.divmod(at, self._place + 1)
+            own = np.arange(len(at))
+            number[chunk] = turn * _GROUPS + groups[own, group]
+            squared[chunk] = near[own, at]
+        differences: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
+        return np.sqrt(np.maximum(squared, 0.0)), differences
 
     @property
     def _place(self) -> int:
         return min(self.k, len(self.rows)) - 1
 
+    def _candidates(
+        self, distance: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the distances among which the k smallest are, and the groups they are of.
+
+        Both are ``(n, k)`` for the first row of each group, then for the second, and so on.
+        """
+        grouped = torch.from_numpy(distance).view(len(distance), -1, _GROUPS)
+        first = np.argpartition(grouped.amin(1).numpy(), self._place, axis=1)
+        first = first[:, : self._place + 1]
+        chosen = torch.from_numpy(first).unsqueeze(1).expand(-1, grouped.shape[1], -1)
+        return grouped.gather(2, chosen).flatten(1).numpy(), first
+
     def _distances(
         self, X: NDArray[np.floating], own: NDArray[np.int64] | None
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Yield some of the rows, and their squared distances to all rows that are kept."""
-        norms = (self.rows**2).sum(1)
+        """Yield some of the rows, and their squared distances to all rows that are kept.
+
+        Behind them are some that are infinite, to make all groups as large.
+        """
+        norms, kept = (self.rows**2).sum(1), len(self.rows)
         padded = np.zeros((_CHUNK, self.rows.shape[1]))
+        product = np.empty((_CHUNK, kept))
+        distance = np.full((_CHUNK, kept + -kept % _GROUPS), np.inf)
+        measured = distance[:, :kept]
         for start in range(0, len(X), _CHUNK):
             rows = X[start : start + _CHUNK]
             n = len(rows)
             padded[:n], padded[n:] = rows, 0.0
-            distance = (padded**2).sum(1)[:, None] - 2 * padded @ self.rows.T + norms
-            np.maximum(distance, 0.0, out=distance)
+            np.matmul(2 * padded, self.rows.T, out=product)
+            np.subtract((padded**2).sum(1)[:, None], product, out=measured)
+            measured += norms
             if own is not None:
                 mine = own[start : start + n]
                 known = np.flatnonzero(mine >= 0)

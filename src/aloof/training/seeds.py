@@ -28,6 +28,7 @@ class Stream(IntEnum):
     DROP = 5
     SEARCH = 6
     DISTIL = 7
+    PRETEXT = 8
 
 
 def derive(seed: int, stream: Stream, index: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""Images as features of networks that know the world."""
+"""Images as features of networks, which know the world or learned from the images."""
 
 from aloof.vision.backbones import (
     NONE,
@@ -8,12 +8,16 @@ from aloof.vision.backbones import (
     installed_backbone,
     load_backbone,
 )
+from aloof.vision.pretext import PRETEXTS
+from aloof.vision.selfmade import learn_backbone
 
 __all__ = [
     "NONE",
     "PACKAGED",
+    "PRETEXTS",
     "Backbone",
     "BackboneFacts",
     "installed_backbone",
+    "learn_backbone",
     "load_backbone",
 ]

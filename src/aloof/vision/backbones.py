@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,14 +21,13 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from aloof.exceptions import BackboneError
 from aloof.suggestion import closest
+from aloof.vision.architectures import ARCHITECTURES, make_network, recognised
 from aloof.vision.checkpoints import digest_of, read_checkpoint
-from aloof.vision.inverted import EFFICIENTNET_LITE, MOBILENET_V2, Inverted
-from aloof.vision.residual import RESNETS, ResNet
 
 __all__ = [
-    "ARCHITECTURES",
     "NONE",
     "PACKAGED",
+    "SELF_MADE",
     "Backbone",
     "BackboneFacts",
     "MapMaker",
@@ -39,6 +37,8 @@ __all__ = [
 ]
 
 NONE = "none"  # pixels as they are
+SELF_MADE = ("geometric", "cut-paste")  # learned from the images; see `learn_backbone`
+_FINEST = 8  # stride, in pixels, unless somebody says otherwise
 
 
 class MapMaker(Protocol):
@@ -68,7 +68,7 @@ class BackboneFacts:
     name
         As it was asked for: a name, or the name of a file.
     architecture
-        A key of ``ARCHITECTURES``.
+        What `make_network` takes.
     sha256
         Of the file with its weights.
     licence
@@ -88,7 +88,7 @@ class Packaged:
     Attributes
     ----------
     architecture
-        A key of ``ARCHITECTURES``.
+        What `make_network` takes.
     module, file
         The module of the package, and the file in it; the module is found, not imported.
     sha256
@@ -153,15 +153,6 @@ PACKAGED = {
 }
 _KNOWN = {each.sha256: each for each in PACKAGED.values()}
 
-ARCHITECTURES: dict[str, Callable[[], nn.Module]] = {
-    "mobilenet_v2": lambda: Inverted(MOBILENET_V2),
-    **{
-        f"efficientnet_lite{n}": lambda plan=plan: Inverted(plan)  # type: ignore[misc]
-        for n, plan in EFFICIENTNET_LITE.items()
-    },
-    **{name: lambda plan=plan: ResNet(plan) for name, plan in RESNETS.items()},  # type: ignore[misc]
-}
-
 
 class Backbone:
     """A network with its weights; use `load_backbone` to get one.
@@ -173,16 +164,21 @@ class Backbone:
     weights
         Of the network, by our names, up to the largest of `strides`; more is left out.
     strides
-        Of the feature maps to make, in pixels, ascending.
+        Of the feature maps to make, in pixels, ascending; None: those that suit the network.
     """
 
     def __init__(
-        self, facts: BackboneFacts, weights: Mapping[str, Tensor], strides: tuple[int, ...]
+        self,
+        facts: BackboneFacts,
+        weights: Mapping[str, Tensor],
+        strides: tuple[int, ...] | None = None,
     ) -> None:
-        self.facts, self.strides = facts, tuple(strides)
         with torch.device("meta"):  # draws no random weights
-            network = ARCHITECTURES[facts.architecture]()
+            network = make_network(facts.architecture)
         known = cast(MapMaker, network).channels
+        if strides is None:
+            strides = tuple(stride for stride in known if stride >= _FINEST) or tuple(known)
+        self.facts, self.strides = facts, tuple(strides)
         if not strides or list(strides) != sorted(set(strides)) or set(strides) - set(known):
             raise BackboneError(
                 f"{facts.architecture} has feature maps at strides "
@@ -237,16 +233,19 @@ def installed_backbone() -> str | None:
     return next((name for name, each in PACKAGED.items() if each.path is not None), None)
 
 
-def load_backbone(name: str | os.PathLike[str], strides: tuple[int, ...]) -> Backbone:
+def load_backbone(
+    name: str | os.PathLike[str], strides: tuple[int, ...] | None = None
+) -> Backbone:
     """Return a backbone by its name, or with the weights of a file.
 
     Parameters
     ----------
     name
         A key of `PACKAGED`, or the path of a file: safetensors or what `torch.save` wrote, with
-        the names of torchvision or timm, of a MobileNetV2, an EfficientNet-Lite or a ResNet.
+        the names of torchvision, timm or transformers, of a MobileNetV2, an EfficientNet-Lite,
+        a ResNet or a vision transformer, such as DINOv2.
     strides
-        Of the feature maps to make, ascending.
+        Of the feature maps to make, ascending; None: those that suit the network.
     """
     asked = os.fspath(name)
     if asked in PACKAGED:
@@ -256,91 +255,36 @@ def load_backbone(name: str | os.PathLike[str], strides: tuple[int, ...]) -> Bac
                 f"The weights of {asked} are not installed. Install them with: "
                 f"{packaged.install}"
             )
-        facts, weights = _read(path, packaged.sha256)
+        facts, weights = _read(path, packaged.sha256, packaged.sha256)
         return Backbone(replace(facts, name=asked), weights, strides)
+    if asked in SELF_MADE:
+        raise BackboneError(f"The backbone {asked} learns from images: use learn_backbone.")
     if not Path(asked).is_file():
+        others = [*PACKAGED, *SELF_MADE, NONE]
         raise BackboneError(
-            f"There is no backbone {asked!r}{closest(asked, [*PACKAGED, NONE])}. Name one of "
-            f"{', '.join([*PACKAGED, NONE])}, or a file with weights."
+            f"There is no backbone {asked!r}{closest(asked, others)}. Name one of "
+            f"{', '.join(others)}, or a file with weights."
         )
     digest = digest_of(asked)
-    facts, weights = _read(Path(asked), digest if digest in _KNOWN else None)
+    facts, weights = _read(Path(asked), digest if digest in _KNOWN else None, digest)
     return Backbone(facts, weights, strides)
 
 
 @cache
-def _read(path: Path, digest: str | None) -> tuple[BackboneFacts, dict[str, Tensor]]:
-    """Return what a file holds, and its weights by our names."""
+def _read(
+    path: Path, digest: str | None, content: str
+) -> tuple[BackboneFacts, dict[str, Tensor]]:
+    """Return what a file of this content holds, and its weights by our names."""
     tensors, found = read_checkpoint(path, digest=digest)
-    architecture, weights = _recognised(tensors, path)
+    if (known := recognised(tensors)) is None:
+        raise BackboneError(
+            f"{path} holds weights of a network that is not known here. Known are "
+            f"{', '.join(ARCHITECTURES)}, and transformers (ViT, DeiT, DINO, DINOv2), with "
+            "the names that torchvision, timm, transformers or their authors give them."
+        )
+    architecture, weights = known
     licence = _KNOWN[found].licence if found in _KNOWN else "unknown: see where it is from"
     return BackboneFacts(path.name, architecture, found, licence), weights
-
-
-def _recognised(tensors: Mapping[str, Tensor], path: Path) -> tuple[str, dict[str, Tensor]]:
-    """Return the architecture that tensors are of, and the tensors by our names."""
-    for renamed in (_from_torchvision, _from_lite, dict):
-        weights = renamed(tensors)
-        for name, make in ARCHITECTURES.items():
-            with torch.device("meta"):
-                needed = make().state_dict()
-            if all(
-                key in weights and weights[key].shape == value.shape
-                for key, value in needed.items()
-            ):
-                if len(weights) - len(needed) <= _MORE:
-                    return name, {key: weights[key] for key in needed}
-    raise BackboneError(
-        f"{path} holds weights of a network that is not known here. Known are "
-        f"{', '.join(ARCHITECTURES)}, with the names that torchvision or timm give them."
-    )
-
-
-_MORE = 12  # tensors of a head
-_PARTS = {
-    "_expand_conv": "expand.conv",
-    "_bn0": "expand.norm",
-    "_depthwise_conv": "depthwise.conv",
-    "_bn1": "depthwise.norm",
-    "_project_conv": "project.conv",
-    "_bn2": "project.norm",
-}
-
-
-def _from_lite(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors of an EfficientNet-Lite by our names."""
-    found = {}
-    for name, value in tensors.items():
-        if match := re.fullmatch(r"_blocks\.(\d+)\.(_\w+)\.(\w+)", name):
-            place, part, rest = match.groups()
-            found[f"blocks.{place}.{_PARTS.get(part, part)}.{rest}"] = value
-        else:
-            name = name.replace("_conv_stem.", "stem.conv.").replace("_bn0.", "stem.norm.")
-            found[name] = value
-    return found
-
-
-def _from_torchvision(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors of torchvision's MobileNetV2 by our names."""
-    found = {}
-    for name, value in tensors.items():
-        match = re.fullmatch(r"features\.(\d+)\.(.*)\.(\w+)", name)
-        if match is None:
-            found[name] = value
-            continue
-        place, part, rest = int(match[1]), match[2], match[3]
-        if place == 0:
-            found[f"stem.{'conv' if part == '0' else 'norm'}.{rest}"] = value
-            continue
-        parts = ["depthwise", "project"] if place == 1 else ["expand", "depthwise", "project"]
-        numbers = part.removeprefix("conv.").split(".")
-        number = int(numbers[0])
-        if number < len(parts) - 1:
-            own = f"{parts[number]}.{'conv' if numbers[-1] == '0' else 'norm'}"
-        else:
-            own = f"project.{'conv' if number == len(parts) - 1 else 'norm'}"
-        found[f"blocks.{place - 1}.{own}.{rest}"] = value
-    return found
 
 
 def _fused(network: nn.Module) -> nn.Module:

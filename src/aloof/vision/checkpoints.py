@@ -51,12 +51,13 @@ def read_checkpoint(
             f"{path} is not the file it should be: its SHA-256 begins with {found[:8]}, not "
             f"{digest[:8]}. It was changed or only partly copied; install or copy it again."
         )
-    if content[:1] == b"\x80" and digest is None:
+    pickled = content[:1] == b"\x80" and content[8:9] != b"{"  # the latter: safetensors
+    if pickled and digest is None:
         raise BackboneError(
             f"{path} is a pickle, which can run any code, and was not opened. Save its weights "
             "as safetensors, or, if you trust it, again with torch.save of torch 1.6 or later."
         )
-    if content[:4] == b"PK\x03\x04" or content[:1] == b"\x80":
+    if content[:4] == b"PK\x03\x04" or pickled:
         return _unzipped(content, path), found
     try:
         return parse_tensors(content), found

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.vision.backbones import Backbone
+from aloof.vision.residual import OWN
 
 __all__ = [
     "LARGEST_AT_ONCE",
+    "SMALLEST_OWN",
     "enlarge",
     "enlarged",
     "feature_maps",
@@ -31,6 +33,8 @@ _IMAGES_AT_ONCE, _PIXELS_AT_ONCE = 32, 4 * 512 * 512
 _MARGIN = 64  # pixels around a tile that are looked at, too, at least
 # Smaller images are enlarged: the networks learned from photographs of 224 pixels.
 _SMALLEST_WHOLE, _SMALLEST_PATCHED = 224, 128
+# A network that learned from images like these takes them nearly as they are.
+SMALLEST_OWN = 64
 
 
 def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float32]:
@@ -58,7 +62,7 @@ def patch_grid(
 ) -> tuple[int, int]:
     """Return how many rows and columns of patches an image of this height and width has."""
     stride = backbone.strides[0]
-    height, width = size if tiled else enlarged(size, _SMALLEST_PATCHED)
+    height, width = size if tiled else enlarged(size, _smallest(backbone, _SMALLEST_PATCHED))
     return -(-height // stride), -(-width // stride)
 
 
@@ -154,10 +158,12 @@ def enlarge(images: Tensor, smallest: int) -> Tensor:
     return F.interpolate(images, wanted, mode="bicubic", align_corners=False)
 
 
-def feature_maps(backbone: Backbone, pixels: NDArray[Any]) -> Iterator[list[Tensor]]:
+def feature_maps(
+    backbone: Backbone, pixels: NDArray[Any], smallest: int = _SMALLEST_WHOLE
+) -> Iterator[list[Tensor]]:
     """Yield the feature maps of some images at a time, one tensor for each stride."""
-    for part in _parts(pixels, _SMALLEST_WHOLE):
-        yield _maps(backbone, part)
+    for part in _parts(pixels, smallest):
+        yield _maps(backbone, part, smallest)
 
 
 def _parts(
@@ -172,4 +178,9 @@ def _parts(
 def _maps(backbone: Backbone, images: Tensor, smallest: int = _SMALLEST_WHOLE) -> list[Tensor]:
     """Return feature maps of images: bytes, or numbers in [0, 1]."""
     ready = images.float() / 255 if images.dtype == torch.uint8 else images.float()
-    return backbone(enlarge(ready, smallest).expand(-1, 3, -1, -1))
+    grown = enlarge(ready, _smallest(backbone, smallest))
+    return backbone(grown.expand(-1, 3, -1, -1))
+
+
+def _smallest(backbone: Backbone, known: int) -> int:
+    return min(known, SMALLEST_OWN) if backbone.facts.architecture == OWN else known

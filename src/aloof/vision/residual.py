@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["RESNETS", "ResNet", "ResNetPlan"]
+__all__ = ["OWN", "RESNETS", "ResNet", "ResNetPlan"]
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,24 @@ class ResNetPlan:
         Whether blocks have three convolutions, and four times the channels outside.
     width
         Channels inside the blocks of the first stage.
+    stem
+        Channels after the first convolution.
     """
 
     blocks: tuple[int, int, int, int]
     bottleneck: bool
     width: int = 64
+    stem: int = 64
 
 
+OWN = "small_resnet"  # what learns from a user's own images
 RESNETS = {
     "resnet18": ResNetPlan((2, 2, 2, 2), False),
     "resnet34": ResNetPlan((3, 4, 6, 3), False),
     "resnet50": ResNetPlan((3, 4, 6, 3), True),
     "resnet101": ResNetPlan((3, 4, 23, 3), True),
     "wide_resnet50_2": ResNetPlan((3, 4, 6, 3), True, 128),
+    OWN: ResNetPlan((1, 1, 1, 1), False, 16, 16),
 }
 
 
@@ -53,12 +58,13 @@ class ResNet(nn.Module):
 
     def __init__(self, plan: ResNetPlan) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
-        self.bn1: nn.Module = nn.BatchNorm2d(64)
-        width = 64
+        self.conv1 = nn.Conv2d(3, plan.stem, 7, 2, 3, bias=False)
+        self.bn1: nn.Module = nn.BatchNorm2d(plan.stem)
+        width = plan.stem
         self.channels = {}
         for n, repeats in enumerate(plan.blocks):
-            inner, outputs = plan.width << n, (256 if plan.bottleneck else 64) << n
+            inner = plan.width << n
+            outputs = plan.stem * (4 if plan.bottleneck else 1) << n
             stage = []
             for k in range(repeats):
                 stride = 2 if n and not k else 1

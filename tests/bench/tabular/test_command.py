@@ -63,7 +63,7 @@ def test_gaps_and_texts_are_said(folder: Path, registry, tmp_path: Path) -> None
         (["--labels", "half"], "--labels must be a number"),
         (["--protocols", "nvel"], "no protocol 'nvel'; did you mean 'novel'"),
         (["--against", "dp", "--methods", "shallow"], "no system to compare with 'dp'"),
-        (["--labels", "0.9"], "Nothing of this can be run."),
+        (["--labels", "0.9"], "None of this can run."),
     ],
 )
 def test_what_is_wrong_is_one_line(folder: Path, registry, arguments, words: str) -> None:

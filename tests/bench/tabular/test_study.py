@@ -180,7 +180,7 @@ def test_what_a_table_lacks_is_in_the_records(study: Callable[..., TablesStudy])
     novel = {case.place for case in lacking if case.protocol == "novel"}
     assert all("a kind must have" in what.reasons[place] for place in novel)
     assert ("valves", Condition("novel", 5), 0) in novel
-    with pytest.raises(ExperimentError, match=r"Nothing of this can be run. pumps: gamma_l"):
+    with pytest.raises(ExperimentError, match=r"None of this can run. pumps: gamma_l"):
         study(labels=0.9, protocols="known")
 
 

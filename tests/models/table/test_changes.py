@@ -46,9 +46,9 @@ def changed(model: TableModel, table: pa.Table) -> set[str]:
 
 
 def test_rows_of_the_same_source_are_not_called_changed(model: TableModel) -> None:
-    """At 0.01 for each table, three in 40 would be one chance in thousands."""
+    """At 0.01 for each table, three in 18 would be one chance in a thousand."""
     significant = 0
-    for seed in range(40):
+    for seed in range(18):
         found = find_changes(model, rows((300, 1000, 4000)[seed % 3], 100 + seed))
         significant += any(c.adjusted is not None and c.adjusted <= 0.01 for c in found)
         assert not any(change.has_changed for change in found)

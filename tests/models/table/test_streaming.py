@@ -266,12 +266,12 @@ def test_another_run_is_not_continued(model: TableModel, data: Path, tmp_path: P
     other = tmp_path / "other.parquet"
     pq.write_table(rows(N, 2), other)
     for options, word in [
-        ({"source": other}, "input"),
+        ({"data": other}, "input"),
         ({"reasons": 1}, "number of reasons"),
         ({"keep": ["city"]}, "choice of columns"),
     ]:
         with pytest.raises(TableError, match=f"another {word}.*force"):
-            score_file(model, **{"source": data, **options}, out=out, resume=True)
+            score_file(model, **{"data": data, **options}, out=out, resume=True)
     model.set_threshold(share=0.1)
     with pytest.raises(TableError, match="another threshold"):
         score_file(model, data, out, resume=True)

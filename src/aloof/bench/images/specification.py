@@ -16,10 +16,13 @@ from aloof.bench.records import Record
 from aloof.bench.specification import (
     Count,
     Names,
+    Positive,
     Setting,
     Settings,
     Shares,
     Specification,
+    Weight,
+    Whole,
     known,
     several,
 )
@@ -200,24 +203,6 @@ def _methods(names: tuple[str, ...]) -> tuple[str, ...]:
     return known("method", image_systems())(names)
 
 
-def _above_zero(value: float) -> float:
-    if value <= 0:
-        raise ValueError(f"must be above 0; got {value!r}.")
-    return value
-
-
-def _weight(value: float) -> float:
-    if value < 0:
-        raise ValueError(f"must be 0 or above; got {value!r}.")
-    return value
-
-
-def _epochs(value: int) -> int:
-    if value < 0:
-        raise ValueError(f"must be 0 or above; got {value!r}.")
-    return value
-
-
 def _max_rows(value: Any) -> Any:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if value is None or value == "all" or (whole and value >= 2):
@@ -225,21 +210,10 @@ def _max_rows(value: Any) -> Any:
     raise ValueError(f"must be 'all' or a whole number from 2 on; got {value!r}.")
 
 
-def _seed(value: int) -> int:
-    if value < 0:
-        raise ValueError(f"must be 0 or above; got {value!r}.")
-    return value
-
-
 def _milestones(value: tuple[int, ...]) -> tuple[int, ...]:
     if not value or value[0] < 1 or any(a >= b for a, b in pairwise(value)):
         raise ValueError(f"must be epochs from 1 on, each later than the last; got {value!r}.")
     return value
-
-
-_Rate = Annotated[float, AfterValidator(_above_zero)]
-_Weight = Annotated[float, AfterValidator(_weight)]
-_Epochs = Annotated[int, AfterValidator(_epochs)]
 
 
 class ImageNumbers(Section):
@@ -255,24 +229,24 @@ class ImageNumbers(Section):
         Of the objective.
     """
 
-    warmup_epochs: _Epochs | None = None
-    annealing_epochs: _Epochs | None = None
+    warmup_epochs: Whole | None = None
+    annealing_epochs: Whole | None = None
     anomaly_interval: Count | None = None
     batch_size: Count | None = None
     anomaly_batch_size: Count | None = None
-    learning_rate: _Rate | None = None
+    learning_rate: Positive | None = None
     lr_schedule: (
         Annotated[str, AfterValidator(known("schedule", get_args(LearningRateSchedule)))] | None
     ) = None
     milestones: (
         Annotated[tuple[int, ...], BeforeValidator(several), AfterValidator(_milestones)] | None
     ) = None
-    max_grad_norm: _Rate | None = None
+    max_grad_norm: Positive | None = None
     freeze_decoder: bool | None = None
-    beta_kl: _Weight | None = None
+    beta_kl: Weight | None = None
     alpha: float | None = None
-    gamma: _Weight | None = None
-    beta_cubo: _Weight | None = None
+    gamma: Weight | None = None
+    beta_cubo: Weight | None = None
     n_samples: Count | None = None
     reduction: (
         Annotated[str, AfterValidator(known("reduction", get_args(Reduction)))] | None
@@ -339,7 +313,7 @@ class ImageSpecification(Specification):
     gamma_p: Shares = (0.0,)
     problems: Count | None = None
     members: Count = 5
-    seed: Annotated[int, AfterValidator(_seed)] = 0
+    seed: Whole = 0
     max_epochs: Count | None = None
     numbers: ImageNumbers = Field(default_factory=ImageNumbers)
     baseline_members: Count | None = None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
 from aloof.bench.identity import Identity
-from aloof.bench.methods import has_device
 from aloof.bench.odds.plot import plot_results
 from aloof.bench.odds.settings import build, build_peer
 from aloof.bench.odds.specification import OddsSpecification, System
@@ -27,9 +26,10 @@ from aloof.bench.splits import (
     split_record,
     training_rows,
 )
-from aloof.bench.study import Group, Study, Where, Work
+from aloof.bench.splitting import SplitStudy, feasible_splits
+from aloof.bench.study import Group, Where
 from aloof.bench.tables import Grid, Line
-from aloof.bench.trials import Trial, measure, stacks
+from aloof.bench.trials import Trial, stacks
 from aloof.datasets import PublicTable, Table, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.io import write_file
@@ -80,7 +80,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class OddsStudy(Study[Case]):
+class OddsStudy(SplitStudy[Case]):
     """Everything that is to be run.
 
     All seeds of our methods on one data set are one stacked run with one warm-up, and so are
@@ -107,10 +107,6 @@ class OddsStudy(Study[Case]):
     splits: Mapping[Place, Split]
     reasons: Mapping[Place, str]
     cases: tuple[Case, ...]
-
-    def infeasible(self, case: Case) -> str | None:
-        """Return why a data set has too few anomalies for a case."""
-        return self.reasons.get(case.place)
 
     def estimator(self, case: Case, *, device: str = "auto") -> Any:
         """Return the unfitted estimator of a case."""
@@ -142,19 +138,8 @@ class OddsStudy(Study[Case]):
 
     def identity(self, case: Case) -> Identity:
         """Return the data, the rows, the estimator's parameters and its revision."""
-        split = self.splits[case.place]
-        return Identity(
-            self.estimator(case),
-            {
-                "data_sha256": self.tables[case.dataset].sha256,
-                "split_sha256": split.sha256,
-                "n_unlabelled": len(split.train_unlabelled),
-                "n_labelled": len(split.train_anomaly),
-                "n_hidden": len(split.hidden),
-                "n_test": len(split.test),
-            },
-            revision(case.method),
-        )
+        facts = self._facts(case, self.tables[case.dataset].sha256)
+        return Identity(self.estimator(case), facts, revision(case.method))
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
         """Return stacks of what trains networks, single fits of others; large data first."""
@@ -184,14 +169,7 @@ class OddsStudy(Study[Case]):
         if len(self.spec.conditions) > 1:
             label += f", gamma_l {first.gamma_l:g}, gamma_p {first.gamma_p:g}"
         label += f", {n_seeds} seeds" if n_seeds > 1 else f", seed {first.seed}"
-
-        def prepare() -> Work:
-            return partial(
-                measure, [self.trial(case, device=str(where.device)) for case in cases]
-            )
-
-        here = where.device.type != "cpu" and has_device(self.estimator(first))
-        return Group(label, cases, prepare, here)
+        return self._together(label, cases, where, self.estimator(first))
 
     def manifest(self) -> Mapping[str, Any]:
         """Return the digests of the data."""
@@ -237,24 +215,15 @@ def make_odds(spec: OddsSpecification) -> OddsStudy:
     reason; a study without any feasible case is an error.
     """
     tables = {name: find_dataset(name, PublicTable).load() for name in spec.datasets}
-    splits: dict[Place, Split] = {}
-    reasons: dict[Place, str] = {}
-    for name, table in tables.items():
-        for gamma_l, gamma_p in spec.conditions:
-            for seed in range(spec.seeds):
-                place = (name, gamma_l, gamma_p, seed)
-                try:
-                    splits[place] = make_split(
-                        table.y, seed=seed, gamma_l=gamma_l, gamma_p=gamma_p
-                    )
-                except ValueError as error:
-                    reasons[place] = str(error)
-    if not splits:
-        first = {place[0]: reason for place, reason in reasons.items()}
-        raise ExperimentError(
-            "None of this can run. "
-            + " ".join(f"{name}: {reason}" for name, reason in first.items())
-        )
+
+    def split(place: Place) -> Split:
+        name, gamma_l, gamma_p, seed = place
+        return make_split(tables[name].y, seed=seed, gamma_l=gamma_l, gamma_p=gamma_p)
+
+    places = product(tables, spec.conditions, range(spec.seeds))
+    splits, reasons = feasible_splits(
+        [(name, *condition, seed) for name, condition, seed in places], split
+    )
     cases = tuple(
         Case(
             name,

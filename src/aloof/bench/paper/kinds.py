@@ -15,7 +15,7 @@ from aloof.bench.paper.cells import Want
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
 from aloof.bench.specification import SETTINGS
-from aloof.bench.study import Study, Where
+from aloof.bench.study import Study
 from aloof.vae import METHODS
 
 __all__ = ["KINDS", "Fields", "Kind", "count_epochs"]
@@ -128,10 +128,6 @@ class Kind(ABC):
     def belongs(self, spec: Any, record: Record) -> bool:
         """Return whether a record can be of an experiment."""
         return True
-
-    def draw(self, study: Any, where: Where) -> None:
-        """Draw pictures that need more than records."""
-        return None
 
 
 class _Images(Kind):
@@ -365,9 +361,6 @@ class _Planning(Kind):
 
     def value(self, record: Record, members: int) -> float | None:
         return 100 * float(record["collision"])
-
-    def draw(self, study: Any, where: Where) -> None:
-        study.draw_states(where)
 
 
 KINDS: Mapping[str, Kind] = {

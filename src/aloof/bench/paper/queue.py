@@ -217,7 +217,7 @@ def _tables(study: Study[Any], folder: Path, where: Where, task: Task) -> tuple[
     write_tables(study, records, folder, command=command)
     try:
         study.draw(records, folder)
-        experiment.kind.draw(study, where)
+        study.draw_models(where)
     except MissingExtraError as error:
         return (f"Could not draw the pictures: {error}",)
     return ()

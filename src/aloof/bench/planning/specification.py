@@ -18,6 +18,7 @@ from aloof.bench.specification import (
     Share,
     Specification,
     Weight,
+    Whole,
     known,
     several,
 )
@@ -53,12 +54,6 @@ class Sampler:
 def _part(value: float) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"must be a share, from 0 to 1; got {value!r}.")
-    return value
-
-
-def _whole(value: int) -> int:
-    if value < 0:
-        raise ValueError(f"must be at least 0; got {value!r}.")
     return value
 
 
@@ -122,7 +117,7 @@ class PlanningSpecification(Specification):
     latent_dim: Count | None = None
     filters: _Widths | None = None
     max_epochs: Count | None = None
-    warmup_epochs: Annotated[int, AfterValidator(_whole)] | None = None
+    warmup_epochs: Whole | None = None
     annealing_epochs: Count | None = None
     batch_size: Count | None = None
     anomaly_batch_size: Count | None = None

@@ -149,7 +149,7 @@ class PlanningStudy(Study[PlanningCase]):
         """Draw success and cost over the number of states."""
         save_figure(planning_curves(self.spec, self._whole(records)), folder / "curves.png")
 
-    def draw_states(self, where: Where) -> None:
+    def draw_models(self, where: Where) -> None:
         """Draw the paper's figure for each setting: states of the VAE and of DP-VAE.
 
         A picture is left as it is where the folder does not hold the networks any more.

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from aloof.bench.identity import Identity
-from aloof.bench.methods import has_device, make_ours, make_peer, table_options
+from aloof.bench.methods import make_ours, make_peer, table_options
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
 from aloof.bench.splits import Split, standardise, training_rows
-from aloof.bench.study import Group, Study, Where, Work
+from aloof.bench.splitting import SplitStudy, feasible_splits
+from aloof.bench.study import Group, Where
 from aloof.bench.tables import Grid, Line
 from aloof.bench.tabular.development import DEVELOPMENT
 from aloof.bench.tabular.files import find_tables, read_table
@@ -25,8 +27,7 @@ from aloof.bench.tabular.specification import System, TablesSpecification
 from aloof.bench.tabular.summary import summarise
 from aloof.bench.tabular.tables import csv_lines, make_grids, summary_lines, task_grids
 from aloof.bench.tabular.tasks import TableTask, filled
-from aloof.bench.trials import Trial, measure, stacks
-from aloof.exceptions import ExperimentError
+from aloof.bench.trials import Trial, stacks
 from aloof.report import save_figure
 from aloof.vae import METHODS
 
@@ -76,7 +77,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class TablesStudy(Study[Case]):
+class TablesStudy(SplitStudy[Case]):
     """Everything that is to be run.
 
     All seeds of our methods on one task are one stacked run with one warm-up, and so are all
@@ -109,10 +110,6 @@ class TablesStudy(Study[Case]):
         """Estimators to look at: there are many cases, and making one takes time."""
         return {system: self.estimator(system, seed=0) for system in self.spec.systems}
 
-    def infeasible(self, case: Case) -> str | None:
-        """Return what a table lacks for a case."""
-        return self.reasons.get(case.place)
-
     def estimator(self, system: System, *, seed: int, device: str = "auto") -> Any:
         """Return an unfitted estimator of a system."""
         if not system.ours:
@@ -136,14 +133,7 @@ class TablesStudy(Study[Case]):
     def identity(self, case: Case) -> Identity:
         """Return the data, the rows, the estimator's parameters and its revision."""
         task, split = self.tasks[case.task], self.splits[case.place]
-        facts = {
-            "data_sha256": task.sha256,
-            "split_sha256": split.sha256,
-            "n_unlabelled": len(split.train_unlabelled),
-            "n_labelled": len(split.train_anomaly),
-            "n_hidden": len(split.hidden),
-            "n_test": len(split.test),
-        }
+        facts = self._facts(case, task.sha256)
         if case.protocol == "novel":
             facts["labelled_kind"] = labelled_kind(split, task.kinds)
         return Identity(self._examples[case.system], facts, revision(case.method))
@@ -173,14 +163,7 @@ class TablesStudy(Study[Case]):
         conditions = {case.condition for case in cases}
         label += f", {first.condition}" if len(conditions) == 1 else ", all conditions"
         label += f", {n_fits} fits" if n_fits > 1 else f", seed {first.seed}"
-
-        def prepare() -> Work:
-            return partial(
-                measure, [self.trial(case, device=str(where.device)) for case in cases]
-            )
-
-        here = where.device.type != "cpu" and has_device(self._examples[first.system])
-        return Group(label, cases, prepare, here)
+        return self._together(label, cases, where, self._examples[first.system])
 
     def manifest(self) -> Mapping[str, Any]:
         """Return the digests of the data, and what was done to it."""
@@ -222,25 +205,15 @@ def make_tables(spec: TablesSpecification) -> TablesStudy:
         tasks = {name: read_table(name, paths[name], spec.reading) for name in spec.chosen}
     else:
         tasks = {name: DEVELOPMENT[name].load() for name in spec.chosen}
-    splits: dict[Place, Split] = {}
-    reasons: dict[Place, str] = {}
-    for name, task in tasks.items():
-        for condition in spec.conditions:
-            for seed in range(spec.seeds):
-                place = (name, condition, seed)
-                kinds = task.kinds if condition.protocol == "novel" else None
-                try:
-                    splits[place] = make_protocol_split(
-                        task.y, condition, seed=seed, kinds=kinds
-                    )
-                except ValueError as error:
-                    reasons[place] = str(error)
-    if not splits:
-        first = {place[0]: reason for place, reason in reasons.items()}
-        raise ExperimentError(
-            "Nothing of this can be run. "
-            + " ".join(f"{name}: {reason}" for name, reason in first.items())
-        )
+
+    def split(place: Place) -> Split:
+        name, condition, seed = place
+        kinds = tasks[name].kinds if condition.protocol == "novel" else None
+        return make_protocol_split(tasks[name].y, condition, seed=seed, kinds=kinds)
+
+    splits, reasons = feasible_splits(
+        list(product(tasks, spec.conditions, range(spec.seeds))), split
+    )
     cases = tuple(
         Case(
             name,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from aloof.bench.specification import Count, Names, Specification, distinct, known, several
 from aloof.bench.vision.problems import check_name
 from aloof.bench.vision.surfaces import DEVELOPMENT, SURFACES
-from aloof.bench.vision.systems import SYSTEMS
+from aloof.bench.vision.systems import OPTIONAL, SYSTEMS
 
 __all__ = ["VisionSpecification"]
 
@@ -31,7 +31,7 @@ class VisionSpecification(Specification):
         Surfaces; classes of photographs (``cifar10:0``); categories of a collection
         (``mvtec:bottle``). The surfaces of ``DEVELOPMENT`` are for choosing by.
     systems
-        What is compared.
+        What is compared; anomalib's PatchCore only if it is named.
     labels
         Numbers of labelled anomalies. Systems that learn nothing from them run without.
     seeds
@@ -54,7 +54,7 @@ class VisionSpecification(Specification):
         name for name in SURFACES if name not in DEVELOPMENT
     )
     systems: Annotated[Names, AfterValidator(known("system", SYSTEMS))] = tuple(
-        name for name in SYSTEMS if name != "pixels-256"
+        name for name in SYSTEMS if name not in OPTIONAL
     )
     labels: _Labels = (0, 3, 9)
     seeds: Count = 1

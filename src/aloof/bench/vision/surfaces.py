@@ -90,7 +90,8 @@ def _wood(rng: np.random.Generator, side: int) -> _Image:
 
 def _leather(rng: np.random.Generator, side: int) -> _Image:
     places = rng.uniform(-10, side + 10, (int((side / 9) ** 2), 2))
-    near, _ = cKDTree(places).query(np.stack(np.mgrid[:side, :side], -1), k=2)
+    grid = np.moveaxis(np.mgrid[:side, :side], 0, -1)
+    near, _ = cKDTree(places).query(grid, k=2)
     grain = 0.35 + 0.3 * (1 - np.exp((near[..., 0] - near[..., 1]) / 3))
     values = grain + 0.04 * _noise(rng, side, 1, 1) + 0.05 * _noise(rng, side, 20, 20)
     return _coloured(gaussian_filter(values, 0.7), (0.12, 0.06, 0.03), (0.75, 0.5, 0.33))

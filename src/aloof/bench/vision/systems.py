@@ -18,20 +18,21 @@ import torch
 from numpy.typing import NDArray
 
 from aloof.bench.study import Outcome, Tell, epochs
+from aloof.bench.vision.patchcore import anomalib_patchcore, patchcore
 from aloof.bench.vision.problems import Problem
 from aloof.estimators import DETECTORS, Committee, Detector, fit_many
 from aloof.exceptions import AloofWarning
 from aloof.metrics import average_precision, region_overlap, roc_auc
-from aloof.models.images.choosing import STRIDES
+from aloof.models.images.choosing import make_backbone
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.models.images.learning import patch_detectors, patch_tasks, whole_detector
 from aloof.models.images.patches import PatchRows, PatchView, learn_patches, top_mean
 from aloof.models.images.views import resized
-from aloof.vision import Backbone, load_backbone
+from aloof.vision import Backbone
 from aloof.vision.features import patch_features, whole_features
 from aloof.vision.memory import distances
 
-__all__ = ["LABELLED_ONLY", "SYSTEMS", "UNLABELLED_ONLY", "Bench", "run_systems"]
+__all__ = ["LABELLED_ONLY", "OPTIONAL", "SYSTEMS", "UNLABELLED_ONLY", "Bench", "run_systems"]
 
 _Scores = tuple[NDArray[np.float64], NDArray[np.float64] | None]  # of images, and maps
 _Scorer = Callable[[], _Scores]
@@ -56,9 +57,16 @@ class Bench:
 
     @cached_property
     def network(self) -> Backbone:
-        """What makes features."""
-        network = load_backbone(self.options["backbone"], STRIDES)
-        return network.to(torch.device(self.options["device"]))
+        """What makes features; one that learns from images knows of no labels here."""
+        normal, options = self.problem.normal, self.options
+        return make_backbone(
+            options["backbone"],
+            normal,
+            np.zeros(len(normal), np.int64),
+            np.arange(len(normal)),
+            options["seed"],
+            device=torch.device(options["device"]),
+        )
 
     @cached_property
     def whole(self) -> dict[str, NDArray[np.float32]]:
@@ -149,7 +157,10 @@ def run_systems(
 
 
 def _about(tell: Tell, name: str) -> Tell:
-    return lambda done, total, what="": tell(done, total, what or name)
+    def about(done: int, total: int, what: str) -> None:
+        tell(done, total, what or name)
+
+    return about
 
 
 def _measured(
@@ -172,7 +183,8 @@ def _measured(
     if maps is not None and problem.masks is not None:
         every = max(1, problem.masks.shape[-1] // _SIDE)
         known = (truth == 0) | problem.masks.any((1, 2))
-        masks, heat = (part[known, ::every, ::every] for part in (problem.masks, maps))
+        masks = problem.masks[known, ::every, ::every]
+        heat = maps[known, ::every, ::every]
         found["pixel_auroc"] = roc_auc(masks.ravel().astype(np.int64), heat.ravel())
         found["pro"] = region_overlap(masks, heat)
     return found
@@ -250,6 +262,17 @@ def _memory(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
     return [partial(score, bench) for bench, _ in wanted]
 
 
+def _published(make: Any) -> Callable[[_Wanted, Tell], list[_Scorer]]:
+    def run(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
+        found: list[_Scorer] = []
+        for bench, _ in wanted:
+            score = make(bench.network, bench.problem.normal, bench.options["seed"])
+            found.append(partial(score, bench.problem.test))
+        return found
+
+    return run
+
+
 def _patches(method: str, wanted: _Wanted, tell: Tell) -> list[_Scorer]:
     """Fit a VAE for each problem, and what labels teach for each number of labels."""
     learned, detectors, data = [], [], []
@@ -307,12 +330,15 @@ SYSTEMS: dict[str, Callable[[_Wanted, Tell], list[_Scorer]]] = {
     "patches": partial(_patches, "vae"),
     "patches-dp": partial(_patches, "dp"),
     "memory": _memory,
+    "patchcore": _published(patchcore),
     "pixels": _pixels(64),
     "pixels-256": _pixels(256),
     "whole-knn": _whole_knn,
     "whole-dp": _whole("dp"),
     "whole-mml": _whole("mml"),
     "whole-committee": _whole("committee"),
+    "anomalib-patchcore": _published(anomalib_patchcore),
 }
-UNLABELLED_ONLY = ("whole-knn", "memory")
+UNLABELLED_ONLY = ("whole-knn", "memory", "patchcore", "anomalib-patchcore")
+OPTIONAL = ("pixels-256", "anomalib-patchcore")  # run where they are asked for
 LABELLED_ONLY = ("whole-mml", "patches-dp")  # without labels they are others

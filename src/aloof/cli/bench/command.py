@@ -1,14 +1,15 @@
-"""What all benchmarks have in common: options, running, tables at the end."""
+"""What all studies have in common on the command line: options, running, tables at the end."""
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
@@ -20,63 +21,112 @@ from aloof.bench.specification import Specification, specify
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import to_rich
 from aloof.cli.bench.progress import running
+from aloof.cli.options import extended
 from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
 from aloof.training import resolve_device
 
-__all__ = [
-    "Device",
-    "Experiment",
-    "Jobs",
-    "Json",
-    "Minutes",
-    "Out",
-    "Ray",
-    "TablesOnly",
-    "carry_out",
-    "names",
-    "naming",
-    "numbers",
-    "specified",
-]
+__all__ = ["Device", "Jobs", "carries_out", "names", "stoppable", "typed"]
 
 _S = TypeVar("_S", bound=Specification)
 
-Experiment = Annotated[
+Device = Annotated[str, typer.Option(help="Where networks train.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes, one thread each.")]
+_Experiment = Annotated[
     Path | None,
     typer.Option(
         help="A TOML file with any of the experiment's options. Options given here override it."
     ),
 ]
-Device = Annotated[str, typer.Option(help="Where networks train.")]
-Jobs = Annotated[int, typer.Option(min=1, help="Number of processes, one thread each.")]
-Minutes = Annotated[
+_Minutes = Annotated[
     float | None,
     typer.Option(
-        help="When to stop, with what is done by then. The same command continues.",
         min=0.1,
+        help="Stop after so many minutes, and keep what is done. The same command continues.",
     ),
 ]
-Ray = Annotated[
+_Ray = Annotated[
     bool,
     typer.Option(
         "--ray",
         help="Run the processes on a Ray cluster: that of RAY_ADDRESS, or this machine.",
     ),
 ]
-Out = Annotated[
+_Out = Annotated[
     Path | None,
     typer.Option(
         help="Folder for results. Default: results/NAME, after the experiment.",
         file_okay=False,
     ),
 ]
-TablesOnly = Annotated[
+_TablesOnly = Annotated[
     bool,
     typer.Option("--tables-only", help="Run nothing; make tables from the results that exist."),
 ]
-Json = Annotated[
+_Json = Annotated[
     bool, typer.Option("--json", help="Print the records as JSON lines instead of a table.")
 ]
+
+
+def carries_out(
+    kind: type[_S],
+    make: Callable[..., Study[Any]],
+    *,
+    jobs: int | None = 1,
+    fields: Mapping[str, str] | None = None,
+    folder: Callable[[_S], str] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn a function that declares the options of a study into the command that runs it.
+
+    The command also has the options of all studies. An option sets the field of the
+    specification that has its name; text for a field with several values is split at commas.
+    Options that set no field are for `make`.
+
+    Parameters
+    ----------
+    kind
+        The specification of the study.
+    make
+        Makes the study, from the specification and the options that are not in it.
+    jobs
+        How many processes if nothing is said; None: it runs in one, without the options
+        ``--jobs`` and ``--ray``.
+    fields
+        Fields whose options have other names, by option.
+    folder
+        Names the folder for results if the specification has no name; None: as the command.
+    """
+    renamed = fields or {}
+    shared: dict[str, tuple[Any, Any]] = {
+        "experiment": (_Experiment, None),
+        "minutes": (_Minutes, None),
+        "device": (Device, "auto"),
+        **({} if jobs is None else {"jobs": (Jobs, jobs), "ray": (_Ray, False)}),
+        "out": (_Out, None),
+        "tables_only": (_TablesOnly, False),
+        "as_json": (_Json, False),
+    }
+
+    def add(declared: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(declared)
+        def command(**values: Any) -> None:
+            chosen = {name: values.pop(name) for name in shared}
+            experiment, out = chosen.pop("experiment"), chosen.pop("out")
+            given, rest = {}, {}
+            for option, value in values.items():
+                field = renamed.get(option, option)
+                if field in kind.model_fields:
+                    given[field] = _read(kind, field, option, value)
+                else:
+                    rest[option] = value
+            spec = _specified(kind, experiment, given)
+            with _naming(experiment):
+                study = make(spec, **rest)
+            name = spec.name or (declared.__name__ if folder is None else folder(spec))
+            _carry_out(study, out or Path("results") / name, **chosen)
+
+        return extended(command, shared)
+
+    return add
 
 
 def names(option: str, text: str | None) -> list[str] | None:
@@ -91,18 +141,42 @@ def names(option: str, text: str | None) -> list[str] | None:
     return found
 
 
-def numbers(option: str, text: str | None) -> list[float] | None:
-    """Return the numbers that stand between commas."""
-    parts = names(option, text)
+def typed() -> str:
+    """Return the command as it was typed."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+@contextmanager
+def stoppable(folder: Path) -> Iterator[None]:
+    """Say where an interrupted run has got to."""
     try:
-        return None if parts is None else [float(part) for part in parts]
+        yield
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Interrupted. Finished work is in {folder}; run the same command again to "
+            "continue.",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+
+
+def _read(kind: type[Specification], field: str, option: str, value: Any) -> Any:
+    """Return the value of an option as the specification takes it."""
+    declared = get_type_hints(kind)[field]
+    if value is None or get_origin(declared) is not tuple:
+        return value
+    option, one = option.replace("_", "-"), get_args(declared)[0]
+    parts = names(option, value) or []
+    try:
+        return [one(part) for part in parts]
     except ValueError:
+        number = "a whole number" if one is int else "a number"
         raise ExperimentError(
-            f"--{option} must be a number, or several separated by commas; got {text!r}."
+            f"--{option} must be {number}, or several separated by commas; got {value!r}."
         ) from None
 
 
-def specified(kind: type[_S], experiment: Path | None, given: dict[str, Any]) -> _S:
+def _specified(kind: type[_S], experiment: Path | None, given: dict[str, Any]) -> _S:
     """Return the specification of a TOML file, with what was given here in its place."""
     spec = specify(kind, given, file=experiment)
     if not spec.name and experiment is not None:
@@ -111,7 +185,7 @@ def specified(kind: type[_S], experiment: Path | None, given: dict[str, Any]) ->
 
 
 @contextmanager
-def naming(experiment: Path | None) -> Iterator[None]:
+def _naming(experiment: Path | None) -> Iterator[None]:
     """Put the name of the TOML file before what is wrong with a study made from it."""
     try:
         yield
@@ -121,33 +195,19 @@ def naming(experiment: Path | None) -> Iterator[None]:
         raise ExperimentError(f"{experiment}: {error}") from error
 
 
-def carry_out(
+def _carry_out(
     study: Study[Any],
     folder: Path,
     *,
-    device: str = "auto",
+    device: str,
+    minutes: float | None,
+    tables_only: bool,
+    as_json: bool,
     jobs: int = 1,
     ray: bool = False,
-    minutes: float | None = None,
-    tables_only: bool = False,
-    as_json: bool = False,
-    draw: Callable[[Where], None] | None = None,
 ) -> None:
-    """Run a study, write its tables and pictures, and print them.
-
-    Parameters
-    ----------
-    study
-        What to run.
-    folder
-        For results.
-    device, jobs, ray, minutes, tables_only, as_json
-        As the user gave them.
-    draw
-        Draws a picture that needs more than records; not with `tables_only`.
-    """
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    with _stoppable(folder), running() as report:
+    """Run a study, write its tables and pictures into a folder, and print them."""
+    with stoppable(folder), running() as report:
         records = (
             stored(study, folder)
             if tables_only
@@ -156,7 +216,7 @@ def carry_out(
                 folder,
                 jobs=jobs,
                 device=device,
-                command=command,
+                command=typed(),
                 on_event=report,
                 deadline=None if minutes is None else Deadline(60 * minutes),
                 cluster=ray,
@@ -164,10 +224,10 @@ def carry_out(
         )
     if not records:
         raise ExperimentError(f"{folder} holds no results of this experiment.")
-    grids = write_tables(study, records, folder, command=command)
+    grids = write_tables(study, records, folder, command=typed())
     try:
-        if draw is not None and not tables_only:
-            draw(Where(resolve_device(device), folder, jobs))
+        if not tables_only:
+            study.draw_models(Where(resolve_device(device), folder, jobs))
         study.draw(records, folder)
     except MissingExtraError as error:
         typer.echo(f"Could not draw the pictures: {error}", err=True)
@@ -180,20 +240,6 @@ def carry_out(
             console.print(to_rich(grid))
         console.print(f"The results are in {folder}.", highlight=False)
     _tell_failures(records, folder)
-
-
-@contextmanager
-def _stoppable(folder: Path) -> Iterator[None]:
-    """Say where an interrupted run has got to."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(
-            f"Interrupted. Finished work is in {folder}; run the same command again to "
-            "continue.",
-            err=True,
-        )
-        raise typer.Exit(130) from None
 
 
 def _tell_failures(records: list[Record], folder: Path) -> None:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.bench.images import ImageSpecification, make_images
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Json,
-    Out,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    numbers,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["images"]
 
 
+@carries_out(
+    ImageSpecification,
+    make_images,
+    jobs=None,
+    fields={"epochs": "max_epochs"},
+    folder=lambda spec: spec.dataset,
+)
 def images(
     dataset: Annotated[
         str | None,
@@ -74,11 +69,6 @@ def images(
         int | None,
         typer.Option(help="Most members of one method to train at once. Default: 150."),
     ] = None,
-    experiment: Experiment = None,
-    device: Device = "auto",
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Detect images of other classes, given one normal class and a few labelled anomalies.
 
@@ -92,25 +82,3 @@ def images(
 
     Example: **aloof bench images --dataset fashion-mnist --gamma-l 0,0.05 --methods vae,dp**
     """
-    given = {
-        "dataset": dataset,
-        "gamma_l": numbers("gamma-l", gamma_l),
-        "gamma_p": numbers("gamma-p", gamma_p),
-        "methods": names("methods", methods),
-        "setting": names("setting", setting),
-        "problems": problems,
-        "members": members,
-        "max_epochs": epochs,
-        "baseline_epochs": baseline_epochs,
-        "stack": stack,
-    }
-    spec = specified(ImageSpecification, experiment, given)
-    with naming(experiment):
-        study = make_images(spec)
-    carry_out(
-        study,
-        out or Path("results") / (spec.name or spec.dataset),
-        device=device,
-        tables_only=tables_only,
-        as_json=as_json,
-    )

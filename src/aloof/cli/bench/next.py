@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +13,7 @@ from aloof.bench.paper.kinds import KINDS
 from aloof.bench.paper.queue import Done, Tried, choose, run_task, shortest
 from aloof.bench.paper.status import Status, Task, look
 from aloof.bench.specification import known
-from aloof.cli.bench.command import Device, Jobs, names
+from aloof.cli.bench.command import Device, Jobs, names, stoppable, typed
 from aloof.cli.bench.progress import running
 from aloof.cli.bench.status import (
     Experiments,
@@ -134,32 +132,24 @@ def _run(
         typer.echo(f"{seconds / 60:.1f} min left. ", nl=False)
         _tell(task, as_json=False)
     started = time.monotonic()
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    try:
-        with running() as report:
-            done = run_task(
-                task,
-                results,
-                seconds,
-                found.speeds,
-                device=device,
-                jobs=jobs,
-                command=command,
-                on_event=report,
-                tried=tried,
-            )
-    except KeyboardInterrupt:
-        folder = results / task.bundle.experiment.name
-        typer.echo(
-            f"Interrupted. Finished work is in {folder}; run the same command again to "
-            "continue.",
-            err=True,
-        )
-        raise typer.Exit(130) from None
-    except Exception as error:  # data that is not there, too little memory: the rest goes on
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        typer.echo(f"{task.bundle.experiment.name} did not run: {reason}", err=True)
-        done = Done(0, task.n_cases, (reason,), ())
+    with stoppable(results / task.bundle.experiment.name):
+        try:
+            with running() as report:
+                done = run_task(
+                    task,
+                    results,
+                    seconds,
+                    found.speeds,
+                    device=device,
+                    jobs=jobs,
+                    command=typed(),
+                    on_event=report,
+                    tried=tried,
+                )
+        except Exception as error:  # data that is not there, too little memory
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            typer.echo(f"{task.bundle.experiment.name} did not run: {reason}", err=True)
+            done = Done(0, task.n_cases, (reason,), ())
     taken = (time.monotonic() - started) / 60
     for note in done.notes:
         typer.echo(note, err=True)

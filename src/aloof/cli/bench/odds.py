@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.bench.odds import OddsSpecification, make_odds
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    numbers,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["odds"]
 
 
+@carries_out(OddsSpecification, make_odds, jobs=2)
 def odds(
     datasets: Annotated[
         str | None,
@@ -64,13 +51,6 @@ def odds(
             help="Shares of hidden anomalies (pollution), separated by commas. Default: 0."
         ),
     ] = None,
-    experiment: Experiment = None,
-    jobs: Jobs = 2,
-    ray: Ray = False,
-    device: Device = "auto",
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Compare anomaly detectors on the ODDS data sets.
 
@@ -90,24 +70,3 @@ def odds(
     Our methods with the paper's networks and numbers: **aloof bench odds --experiment
     experiments/odds-paper.toml**
     """
-    given = {
-        "datasets": names("datasets", datasets),
-        "methods": names("methods", methods),
-        "setting": names("setting", setting),
-        "scaling": names("scaling", scaling),
-        "seeds": seeds,
-        "gamma_l": numbers("gamma-l", gamma_l),
-        "gamma_p": numbers("gamma-p", gamma_p),
-    }
-    spec = specified(OddsSpecification, experiment, given)
-    with naming(experiment):
-        study = make_odds(spec)
-    carry_out(
-        study,
-        out or Path("results") / (spec.name or "odds"),
-        device=device,
-        jobs=jobs,
-        ray=ray,
-        tables_only=tables_only,
-        as_json=as_json,
-    )

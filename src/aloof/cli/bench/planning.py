@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.bench.planning import PlanningSpecification, make_planning
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["planning"]
 
 
+@carries_out(
+    PlanningSpecification,
+    make_planning,
+    jobs=2,
+    fields={"worlds": "n_worlds", "train": "n_train", "epochs": "max_epochs"},
+)
 def planning(
     worlds: Annotated[
         int | None, typer.Option(help="Number of unseen worlds to plan in. Default: 100.")
@@ -48,13 +41,6 @@ def planning(
     epochs: Annotated[
         int | None, typer.Option(help="Training epochs. Default: 6 (ours), 40 (paper).")
     ] = None,
-    experiment: Experiment = None,
-    device: Device = "auto",
-    jobs: Jobs = 2,
-    ray: Ray = False,
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Teach a network where not to sample, then plan with it in worlds it has never seen.
 
@@ -69,24 +55,3 @@ def planning(
     Our setting takes a quarter of an hour per seed on a CPU; the paper's needs a GPU. A quick
     first try: **aloof bench planning --train 300 --worlds 20**
     """
-    given = {
-        "n_worlds": worlds,
-        "n_train": train,
-        "methods": names("methods", methods),
-        "setting": names("setting", setting),
-        "seeds": seeds,
-        "max_epochs": epochs,
-    }
-    spec = specified(PlanningSpecification, experiment, given)
-    with naming(experiment):
-        study = make_planning(spec)
-        carry_out(
-            study,
-            out or Path("results") / (spec.name or "planning"),
-            device=device,
-            jobs=jobs,
-            ray=ray,
-            tables_only=tables_only,
-            as_json=as_json,
-            draw=study.draw_states,
-        )

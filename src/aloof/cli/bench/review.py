@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aloof.bench.review import ReviewSpecification, make_review
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["review"]
 
 
+@carries_out(
+    ReviewSpecification,
+    make_review,
+    fields={"rows": "max_rows", "epochs": "max_epochs"},
+)
 def review(
     datasets: Annotated[
         str | None,
@@ -48,13 +40,6 @@ def review(
     ] = None,
     members: Annotated[int | None, typer.Option(help="Of the ensemble. Default: 5.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Of a fit.")] = None,
-    experiment: Experiment = None,
-    device: Device = "auto",
-    jobs: Jobs = 1,
-    ray: Ray = False,
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Simulate reviews on tables whose labels are known: anomalies found by questions asked.
 
@@ -67,23 +52,3 @@ def review(
 
     Try first: **aloof bench review --datasets cardio --seeds 1 --rows 1000**
     """
-    given = {
-        "datasets": names("datasets", datasets),
-        "askers": names("askers", askers),
-        "seeds": seeds,
-        "questions": questions,
-        "max_rows": rows,
-        "members": members,
-        "max_epochs": epochs,
-    }
-    spec = specified(ReviewSpecification, experiment, given)
-    with naming(experiment):
-        carry_out(
-            make_review(spec),
-            out or Path("results") / (spec.name or "review"),
-            device=device,
-            jobs=jobs,
-            ray=ray,
-            tables_only=tables_only,
-            as_json=as_json,
-        )

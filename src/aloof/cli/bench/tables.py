@@ -8,27 +8,26 @@ from typing import Annotated
 import typer
 
 from aloof.bench.tabular import TablesSpecification, make_tables
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    numbers,
-    specified,
-)
+from aloof.cli.bench.command import carries_out
 
 __all__ = ["tables"]
 
 
+def _named(spec: TablesSpecification) -> str:
+    """Name results after the folder of the tables."""
+    return f"tables-{Path(spec.folder).resolve().name}" if spec.folder else "tables"
+
+
+@carries_out(
+    TablesSpecification,
+    make_tables,
+    jobs=2,
+    fields={"anomaly_value": "anomaly_values"},
+    folder=_named,
+)
 def tables(
     folder: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             help="A folder with one table in each file: CSV, Parquet, Arrow, Excel, .mat and "
             ".npz (X and y), KEEL's .dat. Default: the development tasks.",
@@ -96,13 +95,6 @@ def tables(
         str | None,
         typer.Option(help="The system to compare all others with. Default: dp."),
     ] = None,
-    experiment: Experiment = None,
-    jobs: Jobs = 2,
-    ray: Ray = False,
-    device: Device = "auto",
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Compare detectors on tables with known, novel and hidden anomalies.
 
@@ -128,30 +120,3 @@ def tables(
     Fashion-MNIST (**aloof data get mnist fashion-mnist**). Choices may be made on them: no set
     of **aloof bench odds** is among them.
     """
-    given = {
-        "folder": None if folder is None else str(folder),
-        "tasks": names("tasks", tasks),
-        "label": label,
-        "anomaly_values": names("anomaly-value", anomaly_value),
-        "kind": kind,
-        "ignore": names("ignore", ignore),
-        "methods": names("methods", methods),
-        "protocols": names("protocols", protocols),
-        "labels": numbers("labels", labels),
-        "hidden": numbers("hidden", hidden),
-        "seeds": seeds,
-        "against": against,
-    }
-    spec = specified(TablesSpecification, experiment, given)
-    with naming(experiment):
-        study = make_tables(spec)
-    name = spec.name or (f"tables-{Path(spec.folder).resolve().name}" if spec.folder else "")
-    carry_out(
-        study,
-        out or Path("results") / (name or "tables"),
-        device=device,
-        jobs=jobs,
-        ray=ray,
-        tables_only=tables_only,
-        as_json=as_json,
-    )

@@ -7,25 +7,23 @@ from typing import Annotated
 
 import typer
 
-from aloof.bench.text import Corpus, TextSpecification, make_text, read_reviews
-from aloof.cli.bench.command import (
-    Device,
-    Experiment,
-    Jobs,
-    Json,
-    Out,
-    Ray,
-    TablesOnly,
-    carry_out,
-    names,
-    naming,
-    specified,
-)
+from aloof.bench.text import TextSpecification, TextStudy, make_text, read_reviews
+from aloof.cli.bench.command import carries_out
 from aloof.datasets import data_folder
 
 __all__ = ["text"]
 
 
+def _study(spec: TextSpecification, reviews: Path | None, vectors: Path | None) -> TextStudy:
+    """Make the study of some sentences; they are read anew, which takes seconds."""
+    if reviews is None or vectors is None:
+        folder = data_folder()
+        reviews = reviews or folder / "imdb" / "imdb.csv.gz"
+        vectors = vectors or folder / "glove" / "glove.6B.100d.txt.gz"
+    return make_text(spec, read_reviews(reviews, vectors))
+
+
+@carries_out(TextSpecification, _study)
 def text(
     features: Annotated[
         str | None,
@@ -76,13 +74,6 @@ def text(
             "same folder."
         ),
     ] = None,
-    experiment: Experiment = None,
-    device: Device = "auto",
-    jobs: Jobs = 1,
-    ray: Ray = False,
-    out: Out = None,
-    tables_only: TablesOnly = False,
-    as_json: Json = False,
 ) -> None:
     """Tell film reviews of the other sentiment by their first sentence.
 
@@ -94,33 +85,3 @@ def text(
     it whenever you like: run the same command again to continue. The paper's setting needs a
     GPU. A quick first try: **aloof bench text --experiment experiments/text-small.toml**
     """
-    given = {
-        "features": names("features", features),
-        "methods": names("methods", methods),
-        "setting": names("setting", setting),
-        "runs": runs,
-        "epochs": epochs,
-        "members": members,
-        "embedder": embedder,
-    }
-    spec = specified(TextSpecification, experiment, given)
-    with naming(experiment):
-        study = make_text(spec, _corpus(reviews, vectors))
-    carry_out(
-        study,
-        out or Path("results") / (spec.name or "text"),
-        device=device,
-        jobs=jobs,
-        ray=ray,
-        tables_only=tables_only,
-        as_json=as_json,
-    )
-
-
-def _corpus(reviews: Path | None, vectors: Path | None) -> Corpus:
-    """Return the sentences; they are read anew, which takes seconds."""
-    if reviews is None or vectors is None:
-        folder = data_folder()
-        reviews = reviews or folder / "imdb" / "imdb.csv.gz"
-        vectors = vectors or folder / "glove" / "glove.6B.100d.txt.gz"
-    return read_reviews(reviews, vectors)

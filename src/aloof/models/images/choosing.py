@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,15 @@ from aloof.labels import ANOMALY
 from aloof.metrics import roc_auc
 from aloof.models.images.patches import n_top, top_mean
 from aloof.models.images.reading import ImageSet
-from aloof.vision import NONE, Backbone, installed_backbone
+from aloof.training import progress_bar
+from aloof.vision import (
+    NONE,
+    PRETEXTS,
+    Backbone,
+    installed_backbone,
+    learn_backbone,
+    load_backbone,
+)
 from aloof.vision.features import (
     LARGEST_AT_ONCE,
     patch_features,
@@ -27,15 +36,14 @@ from aloof.vision.memory import distances
 
 __all__ = [
     "LARGEST_SEEN",
-    "STRIDES",
     "check_alike",
     "choose_backbone",
     "choose_patches",
+    "make_backbone",
     "refuse_options",
     "worth_features",
 ]
 
-STRIDES = (8, 16, 32)  # of the feature maps
 LARGEST_SEEN = 256  # pixels on the longer side, with a backbone, unless somebody says otherwise
 _SMALLEST_COLOUR, _SMALLEST_GREY = 32, 64  # pixels that a backbone makes something of
 _LOOKED_AT = 40  # normal images, half of them to compare the others with
@@ -60,6 +68,42 @@ def choose_backbone(
     if asked is not None:
         return None if asked == NONE else os.fspath(asked)
     return None if _PIXELS_ONLY & set(parameters) else installed_backbone()
+
+
+def make_backbone(
+    name: str,
+    pixels: NDArray[Any],
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    seed: int,
+    *,
+    device: torch.device,
+    verbose: bool = False,
+) -> Backbone:
+    """Return the backbone of a name: one that is loaded, or one that learns from the images.
+
+    Parameters
+    ----------
+    name
+        See `choose_backbone`.
+    pixels, labels
+        All images; 1 is an anomaly.
+    train
+        The places to learn from. Nothing else is looked at.
+    seed
+        Of the fit.
+    device
+        Where to compute.
+    verbose
+        Show a progress bar of the training, if there is any.
+    """
+    if name not in PRETEXTS:
+        return load_backbone(name).to(device)
+    bad = labels[train] == ANOMALY
+    with progress_bar(f"Backbone {name}") if verbose else nullcontext() as report:
+        return learn_backbone(
+            name, pixels, train[~bad], train[bad], seed, device=device, on_epoch=report
+        )
 
 
 def worth_features(shape: Sequence[int]) -> bool:

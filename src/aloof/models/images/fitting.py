@@ -25,10 +25,10 @@ from aloof.models import (
 )
 from aloof.models.images.choosing import (
     LARGEST_SEEN,
-    STRIDES,
     check_alike,
     choose_backbone,
     choose_patches,
+    make_backbone,
     refuse_options,
     worth_features,
 )
@@ -50,7 +50,7 @@ from aloof.models.images.reading import (
 from aloof.models.images.views import View
 from aloof.phrases import count
 from aloof.training import resolve_device
-from aloof.vision import NONE, load_backbone
+from aloof.vision import NONE
 from aloof.vision.features import LARGEST_AT_ONCE
 
 __all__ = ["are_images", "fit_images", "read_labelled"]
@@ -112,9 +112,10 @@ def fit_images(
         Only for patches.
     backbone
         The network whose features are learned from: the name of packaged weights, such as
-        "efficientnet-lite0"; a file with weights; or "none": learn from pixels. None: the
-        packaged weights that are installed, unless images are too small; see
-        `aloof.vision.load_backbone`.
+        "efficientnet-lite0"; a file with weights (see `aloof.vision.load_backbone`);
+        "geometric" or "cut-paste": a small network that learns from these images (see
+        `aloof.vision.learn_backbone`); or "none": learn from pixels. None: the packaged
+        weights that are installed, unless images are too small.
     patches
         Whether to look at every patch of an image (for defects), or at the whole (for images
         that are something else). None: what the images suggest; see
@@ -123,10 +124,11 @@ def fit_images(
         What images are resized to, and whether they are grey; see `read_images`. With a
         backbone, images keep their proportions, and one number is the longer side.
     method
-        "dp" (`DualPriorVAE`, the default), "mml" (`MaxMinVAE`), "mml-dp"
-        (`MaxMinDualPriorVAE`) or "vae"; for whole images with a backbone also "committee".
-        Patches are compared with those of labelled defects. If one of the first three is asked
-        for, it learns from them as well; see `aloof.models.images.lessons`.
+        "dp" (`DualPriorVAE`), "mml" (`MaxMinVAE`), "mml-dp" (`MaxMinDualPriorVAE`) or "vae";
+        for whole images with a backbone also "committee". None: "dp" for pixels, "committee"
+        for whole images with labels, "vae" for patches, where labelled defects are compared
+        with; if one of the first three is asked for, it learns from them as well, see
+        `aloof.models.images.lessons`.
     members
         Size of the ensemble.
     max_epochs
@@ -216,8 +218,10 @@ def fit_images(
     if name is not None:
         if masks is not None and patches is None:
             patches = True
-        network = load_backbone(name, STRIDES)
-        network.to(resolve_device(str(parameters.get("device", "auto"))))
+        device = resolve_device(str(parameters.get("device", "auto")))
+        network = make_backbone(
+            name, found.pixels, y, train, seed, device=device, verbose=verbose
+        )
         if patches is None:
             patches, chosen_because = choose_patches(network, found, y, train, method)
         if not patches and max(found.shape[1:]) > LARGEST_AT_ONCE:
@@ -259,6 +263,8 @@ def fit_images(
     else:
         if masks is not None:
             raise ImageError("Masks are for patches. Leave out patches=False (--whole).")
+        if asked is None and (y[train] == ANOMALY).any():
+            method = Committee.method  # labels add there, too, and never take away
         detector, view, counts, more = fit_whole(
             network, found, y, train, held_out, method, parameters, common, checkpoint
         )

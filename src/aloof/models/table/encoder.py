@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,10 @@ from aloof.phrases import count
 from aloof.suggestion import closest
 from aloof.text import DEFAULT_EMBEDDER
 
-__all__ = ["Feature", "TableEncoder", "Unreadable"]
+__all__ = ["Feature", "MissingColumns", "TableEncoder", "Unreadable"]
+
+MissingColumns = Literal["refuse", "fill"]
+"""What to do with a table that lacks columns of the training table."""
 
 # Rows encoded at a time: they stay in the processor's cache.
 _ROWS = 16_384

@@ -353,7 +353,9 @@ def joined_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException:
-        return pa.concat_tables([_as_text(table) for table in tables])
+        return pa.concat_tables(
+            [_as_text(table) for table in tables], promote_options="default"
+        )
 
 
 def _as_text(table: pa.Table) -> pa.Table:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from glob import has_magic
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,14 +27,17 @@ from aloof.exceptions import AloofError, TableError
 from aloof.io import write_file
 from aloof.io.remote import FilePath, RemotePath, is_remote, path_of, sending
 from aloof.models import Drift, Progress
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.files import Source
 from aloof.models.table.formats import Parquet, ending_of, first_line
 from aloof.models.table.harmless import Harmless
-from aloof.models.table.model import MissingColumns, TableModel
 from aloof.models.table.outputs import can_be_written, write_table
 from aloof.models.table.scores import PartScores
 from aloof.models.table.streaming import score_whole
 from aloof.phrases import count
+
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
 
 __all__ = [
     "FileDone",
@@ -193,6 +196,8 @@ class FolderWork:
 
     def open_model(self, device: str = "auto") -> TableModel:
         """Return the model."""
+        from aloof.models.table.model import TableModel
+
         with tempfile.TemporaryDirectory(prefix="aloof-") as place:
             for name, content in self.model.items():
                 (Path(place) / name).write_bytes(content)
@@ -232,7 +237,7 @@ def is_folder(out: str | os.PathLike[str]) -> bool:
 
 def score_folder(
     model: TableModel,
-    source: Source,
+    data: Any,
     out: str | os.PathLike[str],
     *,
     reasons: int = 3,
@@ -246,7 +251,7 @@ def score_folder(
     pool: FolderPool | None = None,
     progress: Progress | None = None,
 ) -> ScoredFolder:
-    """Score each file of a source into a file of the same name in a folder.
+    """Score each file of a folder into a file of the same name in another.
 
     Parquet files of more than 512 MiB are done in pieces of about 4 million rows. A false
     discovery rate is decided over the rows of all files, which are then scored twice.
@@ -255,8 +260,8 @@ def score_folder(
     ----------
     model
         What scores.
-    source
-        What `open_source` found.
+    data
+        A folder, a glob, a file or a `Source`.
     out
         The folder. It may be elsewhere, as s3://bucket/scores.
     reasons, keep, keep_all, flagged_only, missing_columns, harmless
@@ -271,6 +276,9 @@ def score_folder(
     progress
         Called with how many files are done, and how many there are.
     """
+    source = model.read(data)
+    if not isinstance(source, Source):
+        raise TableError("A frame in memory has no files. Use score, or score_file.")
     if not source.paths:
         raise TableError("Standard input has no files. Name a folder, or write to one file.")
     place = path_of(os.fspath(out).rstrip("/" + os.sep) or os.sep)
@@ -469,10 +477,9 @@ def _scored(
 
 def _write_empty(model: TableModel, task: FileTask, options: Mapping[str, Any]) -> None:
     """Write a table without rows, as engines do for parts of which nothing is left."""
-    source, kept = task.source, [*options["keep"]]
+    source = task.source
     assert isinstance(source.format, Parquet)  # others do not say how many rows they have
-    kept = [*source.names] if options["keep_all"] else kept
-    names = dict.fromkeys([*([] if model.id is None else [model.id]), *kept])
+    names = model.copied(source.names, options["keep"], options["keep_all"])
     there = source.format.schema(source.paths[0])
     scores = PartScores(model, (), options["reasons"], harmless=options["harmless"])
     schema = scores.schema(map(there.field, names))

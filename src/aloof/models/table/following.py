@@ -12,13 +12,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from aloof._version import __version__
@@ -26,15 +25,18 @@ from aloof.exceptions import TableError, TableWarning, once_of_each
 from aloof.io import write_file, writing
 from aloof.io.growing import GrowingFile, PipedLines, Position
 from aloof.models.results import Drift
-from aloof.models.table.drift import RowSample, drift_lines
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.events import Event, EventFormat, EventReader, event_tables
 from aloof.models.table.formats import ending_of
 from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
-from aloof.models.table.model import TableModel
 from aloof.models.table.scores import PartScores, Verdict
+from aloof.models.table.watching import WINDOW, DriftWatch
 
-__all__ = ["DriftWatch", "Followed", "follow"]
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
+
+__all__ = ["Followed", "follow"]
 
 # Rows that are scored at a time, and seconds until a look for more, and between two states.
 _ROWS, _WAIT, _COMMIT = 4096, 0.25, 1.0
@@ -69,65 +71,6 @@ class Followed:
     drift: tuple[Drift, ...] = ()
 
 
-class DriftWatch:
-    """Says when rows begin to differ from those that were learned from, and when that is over.
-
-    Parameters
-    ----------
-    model
-        What scores.
-    rows
-        How many rows are looked at together.
-
-    Attributes
-    ----------
-    drift
-        What is different now: of the last rows that were looked at.
-    n_looks
-        How often rows were looked at.
-    """
-
-    def __init__(self, model: TableModel, rows: int, drift: Sequence[Drift] = ()) -> None:
-        if rows < 100:
-            raise TableError(f"Drift is judged over at least 100 rows; got {rows}.")
-        self._model, self._rows = model, rows
-        self.drift, self.n_looks = tuple(drift), 0
-        self._begin()
-
-    def add(self, rows: pa.Table, names: Iterable[str], flagged: int) -> list[str]:
-        """Take rows; return what is to be said, in words, when enough have come.
-
-        Parameters
-        ----------
-        rows
-            With the columns that are used.
-        names
-            All columns that they had.
-        flagged
-            How many of them are flagged.
-        """
-        self._sample.add(rows)
-        self._names.update(dict.fromkeys(names))
-        self._flagged += flagged
-        if self._sample.n_rows < self._rows:
-            return []
-        found = self._model.drift_in(self._sample, [*self._names], self._flagged)
-        before, now = ({(d.column, d.what): d for d in each} for each in (self.drift, found))
-        new = [drift for key, drift in now.items() if key not in before]
-        said = [words for words, _ in drift_lines(new)]
-        for key, drift in before.items():
-            if key not in now:
-                name = "rows" if drift.column is None else f"`{drift.column}`"
-                said.append(f"{name}: as in training again ({drift.what})")
-        self.drift, self.n_looks = found, self.n_looks + 1
-        self._begin()
-        return said
-
-    def _begin(self) -> None:
-        self._sample, self._flagged = RowSample(self._model.encoder), 0
-        self._names: dict[str, None] = {}
-
-
 def follow(
     model: TableModel,
     data: str | os.PathLike[str],
@@ -137,9 +80,10 @@ def follow(
     keep: Sequence[str] = (),
     keep_all: bool = False,
     flagged_only: bool = False,
+    missing_columns: MissingColumns = "refuse",
     harmless: Sequence[Harmless] = (),
     state: str | os.PathLike[str] | None = None,
-    drift_every: int = 2000,
+    drift_every: int = WINDOW,
     force: bool = False,
     format: EventFormat | None = None,
     delimiter: str | None = None,
@@ -169,6 +113,8 @@ def follow(
         What to copy from a row, besides the id.
     flagged_only
         Write the rows that are flagged, and lines that cannot be read.
+    missing_columns
+        See `TableModel.score`.
     harmless
         Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     state
@@ -191,6 +137,7 @@ def follow(
             f"The model flags by {model.threshold}, which needs all rows at once; of a stream, "
             "they never are. Choose another rule: aloof threshold MODEL --share 0.01"
         )
+    model = model._accepting(missing_columns)
     source, target = os.fspath(data), os.fspath(out)
     _check_names(model, keep, target)
     if source == "-" and state is not None:
@@ -222,11 +169,11 @@ def follow(
         PartScores(model, (), reasons, harmless=tuple(harmless)),
         reader,
         output,
-        (*([] if model.id is None else [model.id]), *keep),
+        model.copied((), keep, keep_all=False),
         keep_all,
         flagged_only,
         say or (lambda words: None),
-        DriftWatch(model, drift_every, () if before is None else _drift(before)),
+        DriftWatch(model, drift_every, None if before is None else _drift(before)),
         path,
         source,
         position=None if position is None else Position(**position),
@@ -288,6 +235,7 @@ class _Follower:
                 break
             if not found:
                 stop.wait(_WAIT)
+        self._look()
         self.commit()
         lines.close()
         counts = self._counts()
@@ -338,18 +286,21 @@ class _Follower:
             rows = self.scores.settle(part.replace_schema_metadata(None), verdict)
             for place, row in zip(places, rows.to_pylist(), strict=True):
                 found[events[place].line] = self._words(row)
-            hidden = self.scores.n_suppressed(rows, verdict)
-            parts.append((table, int(pc.sum(rows["is_anomaly"]).as_py() or 0), hidden))
-        for table, flagged, hidden in parts:
+            scores = rows["anomaly_score"].to_numpy()
+            names = [(1, self.reader.names or tuple(events[k].values or ())) for k in places]
+            parts.append((table, names, scores > level, rows["is_anomaly"]))
+        for table, names, decided, flagged in parts:
+            n_flagged = int(pc.sum(flagged).as_py() or 0)
             self.n_rows += table.num_rows
-            self.n_anomalies += flagged
-            self.n_suppressed += hidden
-            names = self.reader.names or {
-                name: None for event in events for name in event.values or ()
-            }
-            for words in self.watch.add(table, names, flagged + hidden):
-                self.say(words)
+            self.n_anomalies += n_flagged
+            self.n_suppressed += int(decided.sum()) - n_flagged
+            self.watch.add(table, names, decided, self._look)
         return found
+
+    def _look(self) -> None:
+        """Say which differences from the training rows are new, and which are over."""
+        for words in self.watch.look():
+            self.say(words)
 
     def _words(self, row: dict[str, Any]) -> dict[str, Any]:
         names = self.scores.reason_names

@@ -15,6 +15,7 @@ from aloof.exceptions import TableError
 from aloof.models.results import MostAnomalous, Progress
 from aloof.models.table.columns import one_array
 from aloof.models.table.columns.reading import read_text
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.files import Source, column_names, joined_table
 from aloof.models.table.labelling import check_column
 from aloof.models.table.locating import Spot
@@ -24,41 +25,63 @@ from aloof.phrases import count
 if TYPE_CHECKING:
     from aloof.models.table.model import TableModel
 
-__all__ = ["highest_rows"]
+__all__ = ["most_anomalous"]
 
 
-def highest_rows(
+def most_anomalous(
     model: TableModel,
-    source: Source | pa.Table,
-    top: int,
+    data: Any,
+    top: int = 20,
     *,
-    n_reasons: int,
-    ids: Sequence[str] = (),
-    numbers: Sequence[int] = (),
+    reasons: int = 3,
+    ids: Sequence[Any] = (),
+    rows: Sequence[int] = (),
     lines: Sequence[int] = (),
+    missing_columns: MissingColumns = "refuse",
     progress: Progress | None = None,
 ) -> MostAnomalous:
-    """Return the rows with the highest scores, or others; see `TableModel.most_anomalous`."""
+    """Return the rows with the highest scores, or the rows you ask for, and why.
+
+    Parameters
+    ----------
+    model
+        What scores.
+    data
+        A frame, a path or a `Source`.
+    top
+        How many rows.
+    reasons
+        How many reasons for each.
+    ids, rows, lines
+        Rows to return instead of the highest: by their values in the id column, by their
+        numbers, counted from 1, and by the lines of the file in which they begin. They
+        come in the order of the table.
+    missing_columns
+        See `TableModel.score`.
+    progress
+        Called with the number of rows done and the total.
+    """
+    model, source = model._accepting(missing_columns), model.read(data)
     if model.id is not None:
         check_column(model.id, column_names(source), "id")
-    numbers = [*numbers, *_rows_at(source, lines)]
-    asked = _Asked(model.id, ids, numbers) if ids or numbers else None
+    numbers = [*rows, *_rows_at(source, lines)]
+    asked = _Asked(model.id, list(map(str, ids)), numbers) if ids or numbers else None
     highest, every, done = Lowest(top), [], 0
     for batch, scores in model.scored(source, progress):
         places = done + np.arange(len(scores))
-        found = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
+        part = Rows(pa.Table.from_batches([batch]), {"scores": scores, "places": places})
         if asked is None:
-            highest.add(found, -scores)
+            highest.add(part, -scores)
         else:
-            asked.add(found)
+            asked.add(part)
         every.append(scores)
         done += len(scores)
-    rows = highest.rows() if asked is None else asked.rows(done)
-    flagged = model.decide(np.concatenate(every))[rows["places"]]
+    found = highest.rows() if asked is None else asked.rows(done)
+    flagged = model.decide(np.concatenate(every))[found["places"]]
     spots: Mapping[int, Spot] = {}
     if isinstance(source, Source):
-        spots = source.lines_at((rows["places"] + 1).tolist())
-    told = _told(model, rows, flagged, n_reasons, spots)
+        spots = source.lines_at((found["places"] + 1).tolist())
+    told = _told(model, found, flagged, reasons, spots)
     called = [_called(row, model.id, spots.get(row["row"])) for row in told]
     return MostAnomalous(done, called, told)
 

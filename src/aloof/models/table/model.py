@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,40 +20,27 @@ from aloof.exceptions import (
     once_of_each,
 )
 from aloof.labels import UNLABELLED
-from aloof.models import Drift, Evaluation, Model, MostAnomalous, Progress, ScoredFile, made_by
-from aloof.models.table.drift import (
-    Profile,
-    RowSample,
-    drift_lines,
-    find_drift,
-)
-from aloof.models.table.encoder import TableEncoder, Unreadable
+from aloof.models import Drift, Evaluation, Model, Progress, made_by
+from aloof.models.table import folders, following, highest, in_memory, streaming
+from aloof.models.table.drift import Profile, RowSample, drift_lines, find_drift
+from aloof.models.table.encoder import MissingColumns, TableEncoder, Unreadable
 from aloof.models.table.expectation import expected_rows
 from aloof.models.table.explanation import TableExplanation
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
-from aloof.models.table.frames import like, to_table
-from aloof.models.table.harmless import Harmless
+from aloof.models.table.frames import to_table
 from aloof.models.table.labelling import check_column, read_label_column
 from aloof.models.table.locating import locating_errors, locating_warnings
-from aloof.models.table.outputs import write_table
 from aloof.models.table.passages import Passage, find_passages
 from aloof.phrases import count
 
 if TYPE_CHECKING:
-    import threading
-
     from torch import Tensor
 
     from aloof.estimators import Detector
     from aloof.io.sections import Section
-    from aloof.models.table.events import EventFormat
-    from aloof.models.table.folders import FolderPool, ScoredFolder
-    from aloof.models.table.following import Followed
 
-__all__ = ["MissingColumns", "TableModel"]
-
-MissingColumns = Literal["refuse", "fill"]
+__all__ = ["TableModel"]
 
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
@@ -263,89 +250,16 @@ class TableModel(Model):
 
         return find_passages(self._used(frame), column, scores, top=top)
 
+    # Each has a file of its own.
+    score = in_memory.score
+    score_file = streaming.score_file
+    score_folder = folders.score_folder
+    follow = following.follow
+    most_anomalous = highest.most_anomalous
+
     def reasons(self, frame: Any, top: int = 3) -> list[list[str]]:
         """Return the first reasons of each row in words."""
         return self.explain(frame).reasons(top)
-
-    def score(
-        self,
-        data: Any,
-        *,
-        reasons: int = 3,
-        keep: Sequence[str] = (),
-        keep_all: bool = False,
-        top: int | None = None,
-        flagged_only: bool = False,
-        sort: bool = False,
-        missing_columns: MissingColumns = "refuse",
-    ) -> Any:
-        """Return the score, verdict and reasons of each row, as the same kind of frame.
-
-        Warns if the rows do not look like the training rows; see `drift`.
-
-        Parameters
-        ----------
-        data
-            A frame of any flavour, with the id column if the model has one.
-        reasons
-            How many reasons to give for rows that are flagged.
-        keep, keep_all, top, flagged_only, sort
-            See `streaming.score_file`.
-        missing_columns
-            What to do with a table that lacks columns of the training table: "refuse" it, or
-            "fill" them. Filled values count as missing, or as typical if none were missing in
-            training. A `DriftWarning` names the columns.
-
-        Returns
-        -------
-        The id column if the model has one, ``anomaly_score``, ``p_value`` if the detector is
-        calibrated, ``is_anomaly``, and ``reason_1``, ... in words, None for rows not flagged.
-        """
-        from aloof.models.table.scores import chosen_places
-
-        table = self._table(data)
-        names = table.column_names if keep_all else keep
-        model = self._accepting(missing_columns)
-        rows, _ = model._scored_table(table, reasons, names, top)
-        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
-        rows = rows.take(pa.array(places))
-        flavour = table if isinstance(data, str | os.PathLike | Source) else data
-        return like(flavour, {name: rows[name] for name in rows.column_names}, places)
-
-    def _scored_table(
-        self,
-        table: pa.Table,
-        reasons: int,
-        keep: Sequence[str],
-        top: int | None,
-        harmless: Sequence[Harmless] = (),
-    ) -> tuple[pa.Table, ScoredFile]:
-        """Return all rows with their scores, and what there is to say about all."""
-        from aloof.models.table.scores import PartScores
-
-        own = () if self.id is None else (self.id,)
-        kept = tuple(dict.fromkeys([*own, *keep]))
-        parts = PartScores(self, kept, reasons, top, tuple(harmless))
-        parts.check(table.column_names, _issue)
-        part = parts.score(table, _issue)
-        verdict = parts.verdict([part])
-        rows = parts.settle(part, verdict)
-        n_flagged = int(rows["is_anomaly"].to_numpy().sum())
-        n_suppressed = parts.n_suppressed(rows, verdict)
-        drift: tuple[Drift, ...] = ()
-        if table.num_rows:
-            sample = RowSample(self.encoder)
-            sample.add_carried(part)
-            decided = n_flagged + n_suppressed if top is None else None
-            drift = self.drift_in(sample, table.column_names, decided, _issue)
-        done = ScoredFile(
-            table.num_rows,
-            n_flagged,
-            drift=drift,
-            remark=verdict.why_none,
-            n_suppressed=n_suppressed,
-        )
-        return rows, done
 
     def drift(self, data: Any) -> tuple[Drift, ...]:
         """Return in which ways rows do not look like the training rows.
@@ -403,178 +317,6 @@ class TableModel(Model):
         if missing_columns == "refuse":
             return self
         return replace(self, encoder=replace(self.encoder, fills=True))
-
-    def score_file(
-        self,
-        data: Any,
-        out: str | os.PathLike[str],
-        *,
-        reasons: int = 3,
-        keep: Sequence[str] = (),
-        keep_all: bool = False,
-        top: int | None = None,
-        flagged_only: bool = False,
-        sort: bool = False,
-        missing_columns: MissingColumns = "refuse",
-        harmless: Sequence[Harmless] = (),
-        resume: bool = False,
-        force: bool = False,
-        progress: Progress | None = None,
-    ) -> ScoredFile:
-        """Score rows into a file, whatever their number; see `streaming.score_file`."""
-        from aloof.models.table.scores import chosen_places
-        from aloof.models.table.streaming import score_file
-
-        source, model = self.read(data), self._accepting(missing_columns)
-        if isinstance(source, Source):
-            return score_file(
-                model,
-                source,
-                out,
-                reasons=reasons,
-                keep=keep,
-                keep_all=keep_all,
-                top=top,
-                flagged_only=flagged_only,
-                sort=sort,
-                harmless=harmless,
-                resume=resume,
-                force=force,
-                progress=progress,
-            )
-        if resume:
-            raise TableError("A frame in memory is scored in one go: leave out resume.")
-        names = source.column_names if keep_all else keep
-        rows, done = model._scored_table(source, reasons, names, top, harmless)
-        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
-        write_table(out, rows.take(pa.array(places)), force=force)
-        return done
-
-    def score_folder(
-        self,
-        data: Any,
-        out: str | os.PathLike[str],
-        *,
-        reasons: int = 3,
-        keep: Sequence[str] = (),
-        keep_all: bool = False,
-        flagged_only: bool = False,
-        missing_columns: MissingColumns = "refuse",
-        harmless: Sequence[Harmless] = (),
-        resume: bool = False,
-        force: bool = False,
-        pool: FolderPool | None = None,
-        progress: Progress | None = None,
-    ) -> ScoredFolder:
-        """Score each file of a folder into a file of another; see `folders.score_folder`."""
-        from aloof.models.table.folders import score_folder
-
-        source = self.read(data)
-        if not isinstance(source, Source):
-            raise TableError("A frame in memory has no files. Use score, or score_file.")
-        return score_folder(
-            self,
-            source,
-            out,
-            reasons=reasons,
-            keep=keep,
-            keep_all=keep_all,
-            flagged_only=flagged_only,
-            missing_columns=missing_columns,
-            harmless=harmless,
-            resume=resume,
-            force=force,
-            pool=pool,
-            progress=progress,
-        )
-
-    def follow(
-        self,
-        data: str | os.PathLike[str],
-        out: str | os.PathLike[str],
-        *,
-        reasons: int = 3,
-        keep: Sequence[str] = (),
-        keep_all: bool = False,
-        flagged_only: bool = False,
-        missing_columns: MissingColumns = "refuse",
-        harmless: Sequence[Harmless] = (),
-        state: str | os.PathLike[str] | None = None,
-        drift_every: int = 2000,
-        force: bool = False,
-        format: EventFormat | None = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        header: bool | None = None,
-        stop: threading.Event | None = None,
-        say: Callable[[str], None] | None = None,
-    ) -> Followed:
-        """Score rows as they are written to a file or a pipe; see `following.follow`."""
-        from aloof.models.table.following import follow
-
-        return follow(
-            self._accepting(missing_columns),
-            data,
-            out,
-            reasons=reasons,
-            keep=keep,
-            keep_all=keep_all,
-            flagged_only=flagged_only,
-            harmless=harmless,
-            state=state,
-            drift_every=drift_every,
-            force=force,
-            format=format,
-            delimiter=delimiter,
-            encoding=encoding,
-            header=header,
-            stop=stop,
-            say=say,
-        )
-
-    def most_anomalous(
-        self,
-        data: Any,
-        top: int = 20,
-        *,
-        reasons: int = 3,
-        ids: Sequence[Any] = (),
-        rows: Sequence[int] = (),
-        lines: Sequence[int] = (),
-        missing_columns: MissingColumns = "refuse",
-        progress: Progress | None = None,
-    ) -> MostAnomalous:
-        """Return the rows with the highest scores, or the rows you ask for, and why.
-
-        Parameters
-        ----------
-        data
-            A frame, a path or a `Source`.
-        top
-            How many rows.
-        reasons
-            How many reasons for each.
-        ids, rows, lines
-            Rows to return instead of the highest: by their values in the id column, by their
-            numbers, counted from 1, and by the lines of the file in which they begin. They
-            come in the order of the table.
-        missing_columns
-            As in `score`.
-        progress
-            Called with the number of rows done and the total.
-        """
-        from aloof.models.table.highest import highest_rows
-
-        return highest_rows(
-            self._accepting(missing_columns),
-            self.read(data),
-            top,
-            n_reasons=reasons,
-            ids=[str(id) for id in ids],
-            numbers=rows,
-            lines=lines,
-            progress=progress,
-        )
 
     def evaluate(
         self,
@@ -845,6 +587,13 @@ class TableModel(Model):
     def _table(self, data: Any) -> pa.Table:
         found = self.read(data)
         return found.read() if isinstance(found, Source) else found
+
+    def copied(
+        self, names: Sequence[str], keep: Sequence[str], keep_all: bool
+    ) -> tuple[str, ...]:
+        """Return the columns of a table that its scores are written with: the id, `keep`."""
+        own = [] if self.id is None else [self.id]
+        return tuple(dict.fromkeys([*own, *keep, *(names if keep_all else ())]))
 
     def _used(self, frame: Any) -> pa.Table:
         """Return the columns that are to be encoded, and those that nobody knows."""

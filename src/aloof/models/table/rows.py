@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from aloof.exceptions import TableError, TableWarning
+from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.folders import FolderWork
 from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
-from aloof.models.table.model import MissingColumns, TableModel
+from aloof.models.table.model import TableModel
 from aloof.models.table.scores import PartScores, Verdict
 
 __all__ = ["RowScorer"]
@@ -63,9 +64,8 @@ class RowScorer:
                 "each batch is by itself. Score a folder (aloof score), or choose another "
                 "rule: aloof threshold MODEL --share 0.01"
             )
-        own = () if model.id is None else (model.id,)
         work = FolderWork.of(model, options={}, missing_columns=missing_columns)
-        kept = tuple(dict.fromkeys([*own, *keep]))
+        kept = model.copied((), keep, keep_all=False)
         return cls(work, kept, keep_all, reasons, tuple(harmless))
 
     def columns(self, names: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from aloof.exceptions import TableError, TableWarning
 from aloof.models.table.drift import RowSample
 from aloof.models.table.harmless import Harmless, suppressed
 from aloof.models.table.labelling import check_column
-from aloof.models.table.model import TableModel
+
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
 
 __all__ = ["PartScores", "Verdict", "chosen_places"]
 

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,13 +28,17 @@ from aloof.io.remote import is_remote, path_of
 from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
 from aloof.models.table.drift import RowSample
-from aloof.models.table.files import Source, open_source
+from aloof.models.table.encoder import MissingColumns
+from aloof.models.table.files import Source
 from aloof.models.table.harmless import Harmless
+from aloof.models.table.in_memory import scored_table
 from aloof.models.table.locating import MisreadWarning, locating_warnings
-from aloof.models.table.model import TableModel
-from aloof.models.table.outputs import check_output, open_output
+from aloof.models.table.outputs import check_output, open_output, write_table
 from aloof.models.table.parts import Parts, PartsError
 from aloof.models.table.scores import PartScores, Verdict, chosen_places
+
+if TYPE_CHECKING:
+    from aloof.models.table.model import TableModel
 
 __all__ = ["is_unfinished", "score_file", "score_whole"]
 
@@ -47,7 +51,7 @@ _Result = TypeVar("_Result")
 
 def score_file(
     model: TableModel,
-    source: str | os.PathLike[str] | Source,
+    data: Any,
     out: str | os.PathLike[str],
     *,
     reasons: int = 3,
@@ -56,13 +60,14 @@ def score_file(
     top: int | None = None,
     flagged_only: bool = False,
     sort: bool = False,
+    missing_columns: MissingColumns = "refuse",
     harmless: Sequence[Harmless] = (),
     resume: bool = False,
     force: bool = False,
     warn: Callable[[TableWarning], None] | None = None,
     progress: Progress | None = None,
 ) -> ScoredFile:
-    """Score the rows of a file into another file, whatever their number.
+    """Score rows into a file, whatever their number.
 
     What is written is what `TableModel.score` returns, in the order of the rows. Memory holds
     a few parts of 65,536 rows at a time. On a CPU, as many parts are scored at once as torch
@@ -72,8 +77,8 @@ def score_file(
     ----------
     model
         What scores.
-    source
-        A file, a folder, a glob, "-" for CSV on standard input, or a `Source`.
+    data
+        A file, a folder, a glob, "-" for CSV on standard input, a `Source`, or a frame.
     out
         The file to be: .csv, .tsv (with .gz or without), .parquet, .arrow; "-" for CSV on
         standard output. A file appears when all rows are scored, or not at all.
@@ -90,6 +95,8 @@ def score_file(
         Write the rows that are flagged, and no others.
     sort
         Write the highest scores first. Memory holds all rows that are written.
+    missing_columns
+        See `TableModel.score`.
     harmless
         Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
     resume
@@ -105,10 +112,19 @@ def score_file(
         are, if that is known.
     """
     check_output(out, force=force)
-    source = source if isinstance(source, Source) else open_source(source)
+    source, model = model.read(data), model._accepting(missing_columns)
+    if not isinstance(source, Source):
+        if resume:
+            raise TableError("A frame in memory is scored in one go: leave out resume.")
+        kept = model.copied(source.column_names, keep, keep_all)
+        rows, done = scored_table(model, source, kept, reasons, top, harmless)
+        places = chosen_places(rows, flagged_only=flagged_only, sort=sort)
+        write_table(out, rows.take(pa.array(places)), force=force)
+        return done
+    kept = model.copied(source.names, keep, keep_all)
     run = _Run(
         source,
-        PartScores(model, _kept(model, source, keep, keep_all), reasons, top, tuple(harmless)),
+        PartScores(model, kept, reasons, top, tuple(harmless)),
         once_of_each(locating_warnings(source, _issue if warn is None else warn)),
         progress or (lambda done, total: None),
         flagged_only,
@@ -170,7 +186,7 @@ def score_whole(
         source,
         PartScores(
             model,
-            _kept(model, source, keep, keep_all),
+            model.copied(source.names, keep, keep_all),
             reasons,
             harmless=tuple(harmless),
             level=level,
@@ -182,13 +198,6 @@ def score_whole(
     )
     run.check()
     return run.straight_to(out, typed=True)
-
-
-def _kept(
-    model: TableModel, source: Source, keep: Sequence[str], keep_all: bool
-) -> tuple[str, ...]:
-    own = [] if model.id is None else [model.id]
-    return tuple(dict.fromkeys([*own, *keep, *(source.names if keep_all else ())]))
 
 
 @dataclass(frozen=True)

@@ -365,8 +365,8 @@ def _precisely_scored(model: Model, rows: Any) -> NDArray[np.float64]:
     detector._scorer = _precise(detector)
     changed: dict[str, Any] = {"detector": detector}
     if isinstance(model, ImageModel) and model.view is not None:
-        view: Any = model.view
-        changed["view"] = dataclasses.replace(view, backbone=view.backbone.precise())
+        seen: Any = model.view
+        changed["view"] = dataclasses.replace(seen, backbone=seen.backbone.precise())
     return _scored(dataclasses.replace(model, **changed), rows)
 
 

@@ -33,7 +33,7 @@ def test_a_model_is_written_and_the_next_step_is_named(model, tmp_path):
     done = run(model, "--onnx", out)
     assert done.exit_code == 0, done.output
     assert "On 1,000 made-up rows its scores are the model's to" in done.output
-    assert f"aloof-lite score {out} new.csv" in done.output
+    assert f"aloof-lite score {out} DATA" in done.output
     assert load(out).kind == "arrays"
 
 

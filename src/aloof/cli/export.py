@@ -63,4 +63,4 @@ def export(
         f"Wrote {done.path} ({done.n_bytes / 1e6:.1f} MB). On {done.n_tried:,} made-up rows "
         f"its scores are the model's to {max(done.off, 1e-9):.0e}."
     )
-    typer.echo(f"Score with it: aloof-lite score {done.path} new.csv --out scores.csv")
+    typer.echo(f"Score with it: aloof-lite score {done.path} DATA --out scores.csv")

@@ -135,7 +135,8 @@ def model_card(
         "## To make it again",
         "```\n" + "\n".join(found["again"]) + "\n```",
         "## Licence",
-        license or f"{_UNKNOWN} That of aloof (MIT) is the library's, not the model's.",
+        (license or f"{_UNKNOWN} That of aloof (MIT) is the library's, not the model's.")
+        + _licence_of_parts(model),
         "## Versions and digests",
         _table(["", "version"], sorted(found["versions"].items())),
         _table(["file", "SHA-256"], files.items()),
@@ -207,6 +208,12 @@ def _figures(model: Model, figures: Sequence[Figures]) -> Iterator[str]:
         "Whether it was trained on any of this data is unknown: nobody has checked. Precision "
         "and recall are those of the rule in the last column."
     )
+
+
+def _licence_of_parts(model: Model) -> str:
+    """Say which weights of others a model holds, if it does."""
+    backbone = dict(model.facts()).get("Backbone")
+    return "" if backbone is None else f" It holds weights of its backbone: {backbone}."
 
 
 def _limits(model: Model) -> Iterator[str]:

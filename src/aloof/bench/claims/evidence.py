@@ -33,7 +33,7 @@ _REPLICATES = ("normal", "anomaly", "seed", "run", "world", "split")
 _KEYS = (
     *("dataset", "method", "features", "embedder", "direction", "sampler", "task"),
     *("gamma_l", "gamma_p", "variant", "setting", "scaling"),
-    *("protocol", "labels", "hidden", "asker"),
+    *("protocol", "labels", "hidden", "asker", "voice", "problem", "system"),
 )
 _STATISTICS = ("std", "n", "min", "max", "sum", "low", "high")
 _RELATIONS = ("less", "per", "against")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 __all__ = ["set_aside", "setting_aside"]
 
-_THRESHOLDS = (10_000, 20, 50)
+_THRESHOLDS = (5_000, 10, 10)
 
 
 @contextmanager

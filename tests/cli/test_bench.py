@@ -12,7 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from aloof.bench import figure1 as figure
+from aloof.bench.deadline import Deadline
 from aloof.cli.app import app
+from aloof.cli.bench import command
 
 EXPERIMENT = """
 title = "A small one"
@@ -46,6 +48,18 @@ def experiment(tmp_path: Path, tiny: Callable[[int, int], None]) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(EXPERIMENT)
     return path
+
+
+def test_a_run_that_finished_nothing_in_time_says_so(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "Deadline", lambda seconds: Deadline(0.0))
+    out = tmp_path / "out"
+    typed = ("odds", "--experiment", experiment, "--jobs", 1, "--out", out)
+    result = bench(*typed, "--minutes", 0.5)
+    assert result.exit_code == 2
+    assert "Nothing was finished in 0.5 minutes" in result.stderr
+    assert "Give it more --minutes" in result.stderr
 
 
 def test_an_experiment_from_start_to_end(experiment: Path, tmp_path: Path) -> None:

@@ -151,8 +151,7 @@ def decode_whole(
     """Return the pixels of an image file, ``(channels, height, width)``, and its header.
 
     It is turned the right way up as its EXIF data say. Transparent pixels lie on white. An
-    image of another size is resized to just this
-    size, whatever its proportions, with a filter that averages over the pixels it merges.
+    image of another size is resized with a filter that averages over the pixels it merges.
 
     Parameters
     ----------

@@ -222,6 +222,11 @@ def _carry_out(
                 cluster=ray,
             )
         )
+    if not records and minutes is not None:
+        raise ExperimentError(
+            f"Nothing was finished in {minutes:g} minutes. Give it more --minutes, or a smaller "
+            "part."
+        )
     if not records:
         raise ExperimentError(f"{folder} holds no results of this experiment.")
     grids = write_tables(study, records, folder, command=typed())

@@ -224,8 +224,8 @@ def _carry_out(
         )
     if not records and minutes is not None:
         raise ExperimentError(
-            f"Nothing was finished in {minutes:g} minutes. Give it more --minutes, or a smaller "
-            "part."
+            f"Nothing was finished in {minutes:g} minutes. Give it more --minutes, or a "
+            "smaller part."
         )
     if not records:
         raise ExperimentError(f"{folder} holds no results of this experiment.")

@@ -14,6 +14,7 @@ import pytest
 from aloof.feedback.versions import present_version
 
 playwright = pytest.importorskip("playwright.sync_api")
+playwright.expect.set_options(timeout=30_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 pytestmark = [
@@ -56,13 +57,19 @@ class Tab:
     def first(self) -> str:
         return str(self.page.locator("li.row.current .name").inner_text())
 
+    def first_is(self, name: str) -> None:
+        playwright.expect(self.page.locator("li.row.current .name")).to_have_text(name)
+
+    def first_is_not(self, name: str) -> None:
+        playwright.expect(self.page.locator("li.row.current .name")).not_to_have_text(name)
+
     def said(self, pattern: str) -> None:
         found = self.page.locator("#said")
-        playwright.expect(found).to_contain_text(re.compile(pattern), timeout=30_000)
+        playwright.expect(found).to_contain_text(re.compile(pattern))
 
     def progress(self, pattern: str) -> None:
         found = self.page.locator("#progress")
-        playwright.expect(found).to_contain_text(re.compile(pattern), timeout=30_000)
+        playwright.expect(found).to_contain_text(re.compile(pattern))
 
     def keep(self, name: str) -> None:
         if SCREENSHOTS:
@@ -96,11 +103,11 @@ def test_the_whole_loop_by_keyboard(opened: Any) -> None:
     page.keyboard.press("a")
     one.said("kept as anomaly")
     one.progress("^1 of 50 answered")
-    assert one.first() != first
+    one.first_is_not(first)
     page.keyboard.press("z")
     one.said("Taken back")
     one.progress("^0 of 50 answered")
-    playwright.expect(page.locator("li.row.current .name")).to_have_text(first)
+    one.first_is(first)
     for place in range(12):
         page.keyboard.press("n" if place % 4 == 3 else "a")
         one.progress(f"^{place + 1} of 50 answered")
@@ -112,7 +119,7 @@ def test_the_whole_loop_by_keyboard(opened: Any) -> None:
     assert running.store.events()[-1].note == "not mine"
     second = page.locator("li.row .name").nth(1).inner_text()
     page.keyboard.press("j")
-    assert one.first() == second
+    one.first_is(second)
     page.keyboard.press("k")
     one.keep("answering")
     page.get_by_role("button", name="Refit").click()
@@ -123,7 +130,8 @@ def test_the_whole_loop_by_keyboard(opened: Any) -> None:
     one.said("Accepted")
     playwright.expect(page.locator("#version")).to_have_text("2")
     assert present_version(running.folder / "model") == 2
-    assert page.locator(".mark", has_text=re.compile("up|down|new")).count() > 0
+    marks = page.locator(".mark", has_text=re.compile("up|down|new"))
+    playwright.expect(marks.first).to_be_visible()
     one.keep("moves")
     page.reload()
     page.wait_for_selector("li.row.current")
@@ -143,7 +151,7 @@ def test_two_reviewers_see_each_other(opened: Any) -> None:
     eve.page.locator("body").press("a")
     eve.said("kept as anomaly")
     row = bob.page.locator("li.row", has=bob.page.locator(".name", has_text=name)).first
-    playwright.expect(row).to_contain_text("eve: anomaly", timeout=15_000)
+    playwright.expect(row).to_contain_text("eve: anomaly")
     row.get_by_role("button", name="Normal").click()
     bob.said("kept as normal")
     eve.progress("1 in conflict")
@@ -171,6 +179,8 @@ def test_alike_rows_are_answered_at_once_and_rules_hide_rows(opened: Any) -> Non
     running, tab = opened
     one = tab()
     page = one.page
+    listed = page.locator("#listed")
+    before = listed.inner_text()
     button = page.locator("button.group").first
     button.click()
     page.locator(".asked button", has_text="normal").click()
@@ -178,13 +188,13 @@ def test_alike_rows_are_answered_at_once_and_rules_hide_rows(opened: Any) -> Non
     assert len({event.number for event in running.store.events()}) > 1
     page.locator("body").press("z")
     one.progress("^0 of 50 answered")
-    before = page.locator("#listed").inner_text()
+    playwright.expect(listed).to_have_text(before)
     page.locator("li.row.current button[aria-label^='Hide rows where host']").click()
     page.locator(".suppress").get_by_role("button", name="Hide").click()
     playwright.expect(page.locator("#rules")).to_contain_text("hides")
-    assert page.locator("#listed").inner_text() != before
+    playwright.expect(listed).not_to_have_text(before)
     page.get_by_role("button", name="Lift").click()
-    playwright.expect(page.locator("#listed")).to_have_text(before)
+    playwright.expect(listed).to_have_text(before)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -231,8 +241,10 @@ def test_a_database_that_is_restarted_under_the_page_loses_nothing(
     with open_page(by="eve", url=postgresql.url) as running:
         one = Tab(chromium, running)
         try:
+            first = one.first()
             one.page.keyboard.press("a")
             one.progress("^1 of 50 answered")
+            one.first_is_not(first)
             second = one.first()
             postgresql.stop()
             one.page.keyboard.press("n")

@@ -105,7 +105,9 @@ def test_what_is_not_as_usual_goes_the_long_way(
     body = json.dumps([in_types(new)[0]]).encode()
     with serving(made / "model") as client, connect(client) as own:
         own.sendall(post(body, "Expect: 100-continue"))
-        assert own.recv(100).startswith(b"HTTP/1.1 100 Continue")
+        # The answer may come in the same packet: read no byte of it here.
+        went_on = b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert own.recv(len(went_on), socket.MSG_WAITALL) == went_on
         assert answers(own, 1)[0][0] == 200
         assert len(long_way) == 1
         own.sendall(post(body * 2000))

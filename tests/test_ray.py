@@ -12,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import aloof
 import aloof.ray
+import aloof.training
 from aloof.bench.study import Group
 from aloof.bench.workers import Event, execute
 from aloof.models.table import TableModel, fit
+from aloof.models.table.folders import FolderWork
 
 if "ALOOF_ENGINES" not in os.environ:
     pytest.skip("starts Ray, which takes a minute; make engines", allow_module_level=True)
@@ -76,7 +79,7 @@ def test_a_folder_is_the_same_bytes_also_when_workers_are_killed(
     deadly = tmp_path / "deadly"
     deadly.mkdir()
 
-    class Dying(aloof.ray.FolderWork):
+    class Dying(FolderWork):
         def start(self, model: Any = None) -> Any:
             score = super().start(model)
 
@@ -89,7 +92,7 @@ def test_a_folder_is_the_same_bytes_also_when_workers_are_killed(
 
             return run
 
-    monkeypatch.setattr(aloof.ray, "_DEATHS", 2)
+    monkeypatch.setattr(aloof.ray.pool, "_DEATHS", 2)
     pool = aloof.ray.folder_pool(2)
 
     def dying(work: Any, tasks: Any) -> Any:
@@ -145,3 +148,32 @@ def test_groups_of_a_benchmark_run_on_a_cluster(tmp_path: Path) -> None:
     assert found["deadly"]["message"].startswith("The process was killed")
     assert found["wrong"]["message"] == "ValueError: no"
     assert sum(event.kind == "finished" for event in events) == 4
+
+
+def test_problems_and_members_learn_on_a_cluster_as_here() -> None:
+    """Two tables, members of one fit, and a committee, whose views share a warm-up."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), np.repeat([0, 1], [112, 8])
+    X[y == 1] += 3
+    tiny: dict[str, Any] = {"max_epochs": 6, "random_state": 0, "hidden": (8,), "latent_dim": 2}
+
+    def made() -> list[aloof.estimators.Detector]:
+        return [
+            aloof.VAE(n_members=3, **tiny),
+            aloof.DualPriorVAE(n_members=2, **tiny),
+            aloof.Committee(**tiny),
+        ]
+
+    data = [(X, None), (X[::-1], y[::-1]), (X, y)]
+    here, there = made(), made()
+    aloof.fit_many(here, data)
+    seen: list[int] = []
+    aloof.ray.fit_many(
+        there, data, workers=2, on_epoch=lambda report: seen.append(report.epoch)
+    )
+    assert seen == sorted(seen)
+    for own, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(own.anomaly_score(X), other.anomaly_score(X), rtol=1e-3)
+        assert own.history_["loss"].shape == other.history_["loss"].shape
+    with pytest.raises(aloof.exceptions.AloofError, match="train on processors"):
+        aloof.ray.fitting._Cluster(None)([], [], None, None, device=torch.device("cuda"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,9 @@ from aloof.vae import FitResult, TrainingConfig, VAEProblem, count_epochs, train
 if TYPE_CHECKING:
     from aloof.estimators._base import Detector
 
-__all__ = ["Prepared", "fit_together", "train_parts", "unchanged_on_failure"]
+__all__ = ["Prepared", "Train", "fit_together", "train_parts", "unchanged_on_failure"]
+
+Train = Callable[..., list[FitResult]]  # with the signature of `aloof.vae.train`
 
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -69,6 +71,7 @@ def fit_together(
     on_epoch: ProgressCallback | None = None,
     title: str | None = None,
     numbered: bool = False,
+    train: Train = train,
 ) -> None:
     """Fit each detector to its own data; where that fails, all stay what they were.
 
@@ -86,16 +89,23 @@ def fit_together(
         Of a progress bar, which is then shown in place of calling `on_epoch`.
     numbered
         Whether the name of a single checkpoint has a number, too.
+    train
+        What trains networks.
     """
     if title is not None:
         with progress_bar(title) as report:
             fit_together(
-                detectors, data, checkpoint=checkpoint, on_epoch=report, numbered=numbered
+                detectors,
+                data,
+                checkpoint=checkpoint,
+                on_epoch=report,
+                numbered=numbered,
+                train=train,
             )
         return
     path = None if checkpoint is None else Path(checkpoint)
     with unchanged_on_failure(detectors):
-        _fit(detectors, data, path, on_epoch, numbered)
+        _fit(detectors, data, path, on_epoch, numbered, train)
     if path is not None:
         discard_checkpoints(path)
 
@@ -119,6 +129,7 @@ def _fit(
     checkpoint: Path | None,
     on_epoch: ProgressCallback | None,
     numbered: bool,
+    train: Train,
 ) -> None:
     parts = [
         part
@@ -127,7 +138,12 @@ def _fit(
     ]
     configs = [detector._config(task.problems[0]) for detector, task in parts]
     results = train_parts(
-        parts, configs, checkpoint=checkpoint, on_epoch=on_epoch, numbered=numbered
+        parts,
+        configs,
+        checkpoint=checkpoint,
+        on_epoch=on_epoch,
+        numbered=numbered,
+        train=train,
     )
     for (detector, task), found in zip(parts, results, strict=True):
         detector._finish(task, found)
@@ -141,6 +157,7 @@ def train_parts(
     checkpoint: Path | None = None,
     on_epoch: ProgressCallback | None = None,
     numbered: bool = False,
+    train: Train = train,
 ) -> list[list[FitResult]]:
     """Train what belongs together in one run, and return the results of each part.
 
@@ -152,7 +169,7 @@ def train_parts(
         The schedule of each.
     start
         The state that each problem of each part begins with; None: fresh networks.
-    checkpoint, on_epoch, numbered
+    checkpoint, on_epoch, numbered, train
         As in `fit_together`.
     """
     groups: dict[tuple[Any, ...], list[int]] = {}

@@ -8,8 +8,9 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from aloof.estimators._base import Detector
-from aloof.estimators._fitting import fit_together
+from aloof.estimators._fitting import Train, fit_together
 from aloof.training import ProgressCallback
+from aloof.vae import train
 
 __all__ = ["fit_many"]
 
@@ -20,6 +21,7 @@ def fit_many(
     *,
     checkpoint: str | Path | None = None,
     on_epoch: ProgressCallback | None = None,
+    train: Train = train,
 ) -> None:
     """Fit each detector to its own data, all members of all detectors in one stack.
 
@@ -40,6 +42,9 @@ def fit_many(
     on_epoch
         Called after each epoch. Without it, a progress bar is shown if any of the detectors
         is verbose.
+    train
+        What trains networks, with the signature of `aloof.vae.train`; `aloof.ray.fit_many` has
+        one that does so on a cluster.
 
     Examples
     --------
@@ -66,4 +71,5 @@ def fit_many(
         on_epoch=on_epoch,
         title=f"{len(detectors)} detectors" if shows else None,
         numbered=True,
+        train=train,
     )

@@ -1,27 +1,18 @@
-"""Scores on a Ray cluster: of the files of a folder, or of a Ray data set.
+"""Workers of a Ray cluster.
 
-The model is loaded once in each worker. Ray finds the cluster by ``RAY_ADDRESS``; where there
-is none, it uses this machine.
+Ray finds the cluster by ``RAY_ADDRESS``; where there is none, it uses this machine.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-import pyarrow as pa
-
-from aloof.exceptions import AloofError, MissingExtraError, TableError
-from aloof.models.table import TableModel
-from aloof.models.table.encoder import MissingColumns
-from aloof.models.table.folders import FileTask, FolderPool, FolderWork
-from aloof.models.table.harmless import Harmless
-from aloof.models.table.rows import RowScorer
+from aloof.exceptions import AloofError, MissingExtraError
 from aloof.models.table.words import short
 
-__all__ = ["RayPool", "WorkerDied", "folder_pool", "score"]
+__all__ = ["RayPool", "WorkerDied", "connected"]
 
 # What kills its worker so often is at fault itself.
 _DEATHS = 3
@@ -49,7 +40,7 @@ class RayPool:
 
     def __init__(self, n_workers: int | None, start: Callable[[], Callable[..., Any]]) -> None:
         self._is_ours = not _ray().is_initialized()
-        self._ray = _started()
+        self._ray = connected()
         if n_workers is None:
             n_workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         kind = self._ray.remote(num_cpus=1)(_Worker)
@@ -94,6 +85,31 @@ class RayPool:
             found.append((key, future))
         return found
 
+    def results(
+        self, tasks: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any | Exception]]:
+        """Yield the place of each task and what came of it, or why nothing did, as they end.
+
+        A task whose worker was killed is given to another, up to a limit.
+        """
+        waiting, deaths = list(range(len(tasks)))[::-1], [0] * len(tasks)
+        while waiting or self.is_busy:
+            while waiting and self.has_room:
+                place = waiting.pop()
+                self.submit(place, *tasks[place])
+            for place, future in self.wait():
+                error = future.exception()
+                if isinstance(error, WorkerDied):
+                    deaths[place] += 1
+                    if deaths[place] < _DEATHS:
+                        waiting.append(place)
+                        continue
+                    error = WorkerDied(
+                        f"its worker was killed {_DEATHS} times, perhaps because memory "
+                        f"ran out ({short(str(error), 200)})"
+                    )
+                yield place, future.result() if error is None else error
+
     def close(self) -> None:
         """End the workers, and Ray where it was started for them."""
         for actor in [*self._free, *(actor for _, actor in self._running.values())]:
@@ -116,95 +132,8 @@ class _Worker:
         return self._run(*arguments)
 
 
-def folder_pool(n_workers: int | None = None) -> FolderPool:
-    """Return what scores the files of a folder on a cluster; see `TableModel.score_folder`.
-
-    Parameters
-    ----------
-    n_workers
-        How many workers, each with one processor; None: as many as the cluster has.
-    """
-
-    def pool(work: FolderWork, tasks: Sequence[FileTask]) -> Iterator[tuple[int, Any]]:
-        workers = RayPool(n_workers, work.start)
-        waiting, deaths = list(range(len(tasks)))[::-1], [0] * len(tasks)
-        try:
-            while waiting or workers.is_busy:
-                while waiting and workers.has_room:
-                    place = waiting.pop()
-                    workers.submit(place, tasks[place])
-                for place, future in workers.wait():
-                    error = future.exception()
-                    if isinstance(error, WorkerDied):
-                        deaths[place] += 1
-                        if deaths[place] < _DEATHS:
-                            waiting.append(place)
-                            continue
-                        error = TableError(
-                            f"its worker was killed {_DEATHS} times, perhaps because memory "
-                            f"ran out ({short(str(error), 200)})"
-                        )
-                    yield place, future.result() if error is None else error
-        finally:
-            workers.close()
-
-    return pool
-
-
-def score(
-    dataset: Any,
-    model: TableModel | str | os.PathLike[str],
-    *,
-    reasons: int = 3,
-    keep: Sequence[str] = (),
-    keep_all: bool = False,
-    missing_columns: MissingColumns = "refuse",
-    harmless: Sequence[Harmless] = (),
-    workers: int | tuple[int, int] | None = None,
-    **options: Any,
-) -> Any:
-    """Return the scores of a Ray data set, as one; nothing is computed until it is asked for.
-
-    Parameters
-    ----------
-    dataset
-        A ``ray.data.Dataset``.
-    model
-        What scores, or its folder. A false discovery rate is refused: it needs all rows.
-    reasons, keep, keep_all, missing_columns, harmless
-        See `TableModel.score_file`.
-    workers
-        How many have the model: a number, or the least and the most. None: as Ray sees fit.
-    **options
-        Of ``Dataset.map_batches``, such as ``batch_size`` or ``num_gpus``.
-    """
-    _started()
-    scorer = RowScorer.of(
-        model,
-        reasons=reasons,
-        keep=keep,
-        keep_all=keep_all,
-        missing_columns=missing_columns,
-        harmless=harmless,
-    )
-    if workers is not None:
-        options["concurrency"] = workers
-    return dataset.map_batches(
-        _Scorer, fn_constructor_args=(scorer,), batch_format="pyarrow", **options
-    )
-
-
-class _Scorer:
-    """What scores batches in a worker of Ray Data."""
-
-    def __init__(self, scorer: RowScorer) -> None:
-        self._score = scorer.start()
-
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        return self._score(batch)
-
-
-def _started() -> Any:
+def connected() -> Any:
+    """Return Ray, in touch with its cluster."""
     ray = _ray()
     if not ray.is_initialized():
         try:

@@ -403,6 +403,7 @@ _OPERATIONS: dict[Any, Callable[..., Any]] = {
     _aten._safe_softmax: lambda call, x, axis, *_: call.value(x).do("Softmax", axis=axis),
     _aten.gelu: _gelu,
     _aten.hardtanh: lambda call, x, low=-1.0, high=1.0: _clip(call, x, low, high),
+    _aten.hardtanh_: lambda call, x, low=-1.0, high=1.0: _clip(call, x, low, high),
     _aten.clamp: _clip,
     _aten.clamp_min: _clip,
     _aten.clamp_max: lambda call, x, high: _clip(call, x, None, high),

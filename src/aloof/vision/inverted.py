@@ -151,7 +151,8 @@ class _Convolution(nn.Module):
         clipped: bool = True,
     ) -> None:
         super().__init__()
-        self.same = plan.same and kernel > 1
+        # With a stride of 1, TensorFlow's padding is PyTorch's.
+        self.same = plan.same and kernel > 1 and stride > 1
         padding = 0 if self.same else kernel // 2
         self.conv = nn.Conv2d(
             inputs, outputs, kernel, stride, padding, groups=groups, bias=False
@@ -163,7 +164,7 @@ class _Convolution(nn.Module):
         if self.same:
             x = _padded(x, self.conv.kernel_size[0], self.conv.stride[0])
         x = self.norm(self.conv(x))
-        return F.relu6(x) if self.clipped else x
+        return F.relu6(x, inplace=not x.requires_grad) if self.clipped else x
 
 
 class _Block(nn.Module):

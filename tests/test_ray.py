@@ -175,5 +175,10 @@ def test_problems_and_members_learn_on_a_cluster_as_here() -> None:
     for own, other in zip(here, there, strict=True):
         np.testing.assert_allclose(own.anomaly_score(X), other.anomaly_score(X), rtol=1e-3)
         assert own.history_["loss"].shape == other.history_["loss"].shape
+    text = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    (block,) = re.findall(r"```python ray fit\n(.*?)```", text, re.DOTALL)
+    shown: dict[str, Any] = {"X": X, "y": y}
+    exec(block.replace("alpha=alpha", "alpha=alpha, max_epochs=3").replace("15", "1"), shown)
+    assert all(len(one.anomaly_score(X)) == len(X) for one in shown["grid"])
     with pytest.raises(aloof.exceptions.AloofError, match="train on processors"):
         aloof.ray.fitting._Cluster(None)([], [], None, None, device=torch.device("cuda"))

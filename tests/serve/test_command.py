@@ -33,9 +33,9 @@ def command(*options: object) -> list[str]:
 
 
 @contextmanager
-def started(*options: object) -> Iterator[Any]:
+def started(*options: object, port: int = 0) -> Iterator[Any]:
     process = subprocess.Popen(
-        command(*options, "--port", 0),
+        command(*options, "--port", port),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -104,6 +104,42 @@ def test_accepted_requests_are_answered_before_the_end(
         for record in records[:20]:
             assert record["id"] not in log
             assert str(record["amount"]) not in log
+
+
+def test_a_killed_server_comes_back_with_the_same_answers(made: Path, new: pa.Table) -> None:
+    """A client that asks again ends up with every answer, each of them right."""
+    records = in_types(new)
+    batches = [records[place : place + 5] for place in range(0, 100, 5)]
+    answers: dict[int, Any] = {}
+    refused = threading.Event()
+
+    def work() -> None:
+        for place, batch in enumerate(batches):
+            until = time.monotonic() + 120
+            while place not in answers:
+                assert time.monotonic() < until
+                try:
+                    status, found = ask(port, "/score", batch)
+                except (OSError, http.client.HTTPException):
+                    refused.set()
+                    time.sleep(0.05)
+                    continue
+                assert status == 200
+                answers[place] = json.loads(found)["results"]
+
+    with started(made / "model") as server:
+        port = server.port
+        expected = json.loads(ask(port, "/score", records[:100])[1])["results"]
+        client = threading.Thread(target=work)
+        client.start()
+        while len(answers) < 3:
+            time.sleep(0.01)
+        server.send_signal(signal.SIGKILL)
+        assert server.wait(60) == -signal.SIGKILL
+        assert refused.wait(60)
+        with started(made / "model", port=port):
+            client.join(120)
+    assert [row for place in range(20) for row in answers[place]] == expected
 
 
 def test_tls_and_tokens(made: Path, new: pa.Table, tmp_path: Path) -> None:

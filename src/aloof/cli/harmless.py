@@ -10,8 +10,9 @@ from aloof.exceptions import AloofError
 from aloof.feedback.rules import RuleBook
 from aloof.models import Model
 from aloof.models.table import TableModel
+from aloof.models.table.harmless import Harmless
 
-__all__ = ["known_harmless"]
+__all__ = ["harmless_while_running", "known_harmless"]
 
 
 def known_harmless(model: Model, folder: Path | str, store: str | None) -> dict[str, Any]:
@@ -28,6 +29,26 @@ def known_harmless(model: Model, folder: Path | str, store: str | None) -> dict[
     """
     if not isinstance(model, TableModel):
         return {}
+    rules = _opened(folder, store).harmless()
+    return {"harmless": rules} if rules else {}
+
+
+def harmless_while_running(
+    model: Model, folder: Path | str, store: str | None
+) -> dict[str, Any]:
+    """Return the same for what runs on while reviewers make rules and lift them."""
+    if not isinstance(model, TableModel):
+        return {}
+    book = _opened(folder, store)
+
+    def latest() -> list[Harmless]:
+        book.refresh()
+        return book.harmless()
+
+    return {"harmless": latest}
+
+
+def _opened(folder: Path | str, store: str | None) -> RuleBook:
     book = RuleBook(folder, store)
     try:
         book.refresh()
@@ -36,5 +57,4 @@ def known_harmless(model: Model, folder: Path | str, store: str | None) -> dict[
             f"{error} It may hold rules of what is harmless; --ignore-rules scores without "
             "them."
         )
-    rules = book.harmless()
-    return {"harmless": rules} if rules else {}
+    return book

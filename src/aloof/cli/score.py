@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from aloof.cli.group import fail, tell_skipped
-from aloof.cli.harmless import known_harmless
+from aloof.cli.harmless import harmless_while_running, known_harmless
 from aloof.cli.options import (
     READING,
     Data,
@@ -189,7 +189,7 @@ def score(
     started = time.monotonic()
     if follow:
         followed = open_model(model, device=device)
-        rules = {} if ignore_rules else known_harmless(followed, model, store)
+        rules = {} if ignore_rules else harmless_while_running(followed, model, store)
         _follow(context, followed, data, as_json, keep=keep or (), **rules)
         return
     if as_json and out == "-":

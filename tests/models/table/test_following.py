@@ -240,6 +240,35 @@ def test_rows_known_to_be_harmless_are_not_flagged(model: TableModel, tmp_path: 
     assert json.loads((tmp_path / "s").read_text())["counts"] == [100, len(flagged) - 1, 1, 0]
 
 
+def test_rules_that_change_take_effect_and_hold_when_unread(
+    model: TableModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_ASK", 0.0)
+    source, out = tmp_path / "in", tmp_path / "out.jsonl"
+    flagged = [row for row in model.score(rows(100, 1)).to_pylist() if row["is_anomaly"]]
+    key = flagged[0]["key"]
+    line = next(one for one in as_json(rows(100, 1)) if json.loads(one)["key"] == key)
+    known: list[Harmless] = []
+    is_away = threading.Event()
+
+    def harmless() -> list[Harmless]:
+        if is_away.is_set():
+            raise TableError("The store is away.")
+        return known
+
+    source.write_text("")
+    with running(model, source, out, harmless=harmless) as said:
+        for n in range(1, 4):
+            with source.open("a") as file:
+                file.write(f"{line}\n")
+            found = waited(out, n)
+            known = [Harmless("key", key)]
+            if n == 2:
+                is_away.set()
+    assert [row["is_anomaly"] for row in found] == [True, False, False]
+    assert [words for words in said if "The store is away." in words]
+
+
 def test_what_cannot_be_followed_is_refused(
     model: TableModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

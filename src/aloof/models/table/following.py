@@ -8,20 +8,21 @@ long the output was then; what was written after that is cut off and written aga
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow.compute as pc
 
 from aloof._version import __version__
-from aloof.exceptions import TableError, TableWarning, once_of_each
+from aloof.exceptions import AloofError, TableError, TableWarning, once_of_each
 from aloof.io import write_file, writing
 from aloof.io.growing import GrowingFile, PipedLines, Position
 from aloof.models.results import Drift
@@ -40,6 +41,7 @@ __all__ = ["Followed", "follow"]
 
 # Rows that are scored at a time, and seconds until a look for more, and between two states.
 _ROWS, _WAIT, _COMMIT = 4096, 0.25, 1.0
+_ASK = 1.0  # seconds between two questions for what is harmless
 # So few that a column of which no value can be read is no reason to refuse them.
 _FEW = 16
 _STATE_VERSION = 1
@@ -81,7 +83,7 @@ def follow(
     keep_all: bool = False,
     flagged_only: bool = False,
     missing_columns: MissingColumns = "refuse",
-    harmless: Sequence[Harmless] = (),
+    harmless: Sequence[Harmless] | Callable[[], Sequence[Harmless]] = (),
     state: str | os.PathLike[str] | None = None,
     drift_every: int = WINDOW,
     force: bool = False,
@@ -117,6 +119,7 @@ def follow(
         See `TableModel.score`.
     harmless
         Rows that are not flagged, whatever their scores; see `aloof.models.table.harmless`.
+        A function is asked for them again every second.
     state
         A file that remembers how far this got. It is written every second; the next run with
         it goes on there, and cuts off what was written to the output after it.
@@ -166,7 +169,8 @@ def follow(
     )
     output = _Output(target, before, force=force)
     run = _Follower(
-        PartScores(model, (), reasons, harmless=tuple(harmless)),
+        PartScores(model, (), reasons),
+        harmless if callable(harmless) else lambda: harmless,
         reader,
         output,
         model.copied((), keep, keep_all=False),
@@ -188,6 +192,7 @@ def follow(
 @dataclass
 class _Follower:
     scores: PartScores
+    harmless: Callable[[], Sequence[Harmless]]
     reader: EventReader
     output: _Output
     keep: tuple[str, ...]
@@ -204,6 +209,7 @@ class _Follower:
     n_failed: int = 0
     n_lines: int = 0
     is_checked: bool = False
+    asked: float = -math.inf
     warn: Callable[[TableWarning], None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -241,8 +247,22 @@ class _Follower:
         counts = self._counts()
         return Followed(*counts, drift=self.watch.drift)
 
+    def _ask(self) -> None:
+        """Ask again what is harmless, if that is a while ago."""
+        if time.monotonic() - self.asked < _ASK:
+            return
+        self.asked = time.monotonic()
+        try:
+            rules = tuple(self.harmless())
+        except AloofError as error:
+            self.warn(TableWarning(f"The rules of before hold: {error}"))
+            return
+        if rules != self.scores.harmless:
+            self.scores = replace(self.scores, harmless=rules)
+
     def take(self, events: Sequence[Event]) -> None:
         """Score rows and write them, in their order."""
+        self._ask()
         good = [event for event in events if event.values is not None]
         if good and not self.is_checked:
             self.check(good[0].values or {})

@@ -238,7 +238,9 @@ def schemathesis(port: int, examples: int) -> dict[str, Any]:
             capture_output=True,
             text=True,
         )
-    return {"exit_code": done.returncode, "output": done.stdout.splitlines()[-90:]}
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    start = next((k for k, line in enumerate(lines) if " SUMMARY " in line), 0)
+    return {"exit_code": done.returncode, "output": lines[start:]}
 
 
 def few_descriptors(model: Path) -> dict[str, Any]:

@@ -251,6 +251,8 @@ def test_features_do_not_depend_on_the_batch(weights: Path) -> None:
     whole = whole_features(backbone, pixels)
     floats = whole_features(backbone, pixels / np.float32(255))
     np.testing.assert_allclose(whole, floats, rtol=1e-4, atol=1e-4)
+    for part in (whole[:, :32], whole[:, 32:]):  # each map counts by its direction alone
+        np.testing.assert_allclose(np.linalg.norm(part, axis=1), 1, rtol=1e-5)
 
 
 def test_the_coreset_reaches_every_group_and_distances_are_euclidean(

@@ -33,12 +33,16 @@ _IMAGES_AT_ONCE, _PIXELS_AT_ONCE = 32, 4 * 512 * 512
 _MARGIN = 64  # pixels around a tile that are looked at, too, at least
 # Smaller images are enlarged: the networks learned from photographs of 224 pixels.
 _SMALLEST_WHOLE, _SMALLEST_PATCHED = 224, 128
+_SHORTEST = 1e-6  # what is shorter has no direction
 # A network that learned from images like these takes them nearly as they are.
 SMALLEST_OWN = 64
 
 
 def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float32]:
     """Return a vector for each image: the means of all its feature maps.
+
+    The means of each map have unit length: how strongly an image excites a network says more
+    about its contrast than about what it shows.
 
     Parameters
     ----------
@@ -54,7 +58,9 @@ def whole_features(backbone: Backbone, pixels: NDArray[Any]) -> NDArray[np.float
 
 def whole_tensor(backbone: Backbone, images: Tensor) -> Tensor:
     """Return what `whole_features` does, of a few images."""
-    return torch.cat([one.mean((2, 3)) for one in _maps(backbone, images)], 1)
+    means = [one.mean((2, 3)) for one in _maps(backbone, images)]
+    lengths = [one.square().sum(1, keepdim=True).sqrt().clamp_min(_SHORTEST) for one in means]
+    return torch.cat([one / length for one, length in zip(means, lengths, strict=True)], 1)
 
 
 def patch_grid(

@@ -61,7 +61,9 @@ class VisionStudy(Study[VisionCase]):
         names = ("normal", "test", "side", "backbone")
         if case.system not in UNLABELLED_ONLY:
             names += ("members", "max_epochs")  # type: ignore[assignment]
-        return Identity({name: getattr(self.spec, name) for name in names}, {}, revision("dp"))
+        # Features of whole images have unit length since the second revision.
+        number = revision("dp") + case.system.startswith("whole")
+        return Identity({name: getattr(self.spec, name) for name in names}, {}, number)
 
     def groups(self, cases: Sequence[VisionCase], where: Where) -> Iterable[Group[VisionCase]]:
         """Return what learns together.

@@ -100,7 +100,7 @@ def convolutional_layers(
         return Convolutional([*stages, *dense, linear_layer("head", tensors)])
     weight, bias = parameters_of("output", tensors)
     last = Convolution(weight, bias, size=network._sizes[-1])
-    return Convolutional([*dense, *stages, last], network._smallest)
+    return Convolutional([*dense, *stages, last], network._folded)
 
 
 def _stage(

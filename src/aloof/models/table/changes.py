@@ -30,7 +30,7 @@ from aloof.models.table.columns import Column, one_array
 from aloof.models.table.columns.category import CategoryColumn
 from aloof.models.table.columns.constant import ConstantColumn
 from aloof.models.table.columns.number import NumberColumn
-from aloof.models.table.drift import Profile, RowSample
+from aloof.models.table.drift import Profile
 from aloof.models.table.files import column_names
 from aloof.models.table.model import TableModel
 
@@ -54,10 +54,8 @@ def find_changes(model: TableModel, data: object) -> list[Change]:
     -------
     One for each column that is used, then those of the codes and of the score.
     """
-    source, sample = model.read(data), RowSample(model.encoder)
-    for batch in model.batches(source):
-        sample.add(pa.Table.from_batches([batch]))
-    rows, names = sample.rows(), column_names(source)
+    source = model.read(data)
+    rows, names = model._sampled(source).rows(), column_names(source)
     n_training = model.encoder.n_rows if model.profile is None else model.profile.n_rows
     found = [
         _column(column, one_array(rows[column.name]), model.profile, n_training)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
+from full_disk import FullDisk
 
 from aloof.exceptions import AnswerError
 from aloof.feedback import UNSURE, Answer
@@ -250,15 +250,7 @@ def test_a_full_disk_is_said_and_the_answer_not_acknowledged(tmp_path: Path) -> 
     path = tmp_path / "answers.sqlite"
     with AnswerStore(path, patience=0.1) as store:
         store.add([Answer(row="a", label=1)])
-        pages = 0
-
-        def limit(connection: Any, *_: Any) -> None:
-            connection.execute(f"PRAGMA max_page_count={pages}")
-
-        with store._engine.connect() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
-        store._engine.dispose()
-        sa.event.listen(store._engine, "connect", limit)
+        FullDisk(store)
         with pytest.raises(AnswerError, match=r"full.*Make room"):
             store.add([Answer(row="b", label=1, note="x" * 10_000)])
         assert [event.row for event in store.events()] == ["a"]

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pytest
-import sqlalchemy as sa
+from full_disk import FullDisk
 
 import aloof as package
 from aloof.exceptions import AnswerError, DriftWarning
@@ -410,21 +410,12 @@ def test_a_full_disk_is_said_and_answers_go_on_when_there_is_room(
         guest, store = Browser(page).enter(), page.store
         row = guest.state()["rows"][0]
         body = {"rows": [[row["source"], row["row"]]], "label": 1, "note": "x" * 9000}
-        pages = 0
-
-        def limit(connection: Any, *_: Any) -> None:
-            connection.execute(f"PRAGMA max_page_count={pages}")
-
-        with store._engine.connect() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
-        store._engine.dispose()
-        sa.event.listen(store._engine, "connect", limit)
+        disk = FullDisk(store)
         status, found = guest.post("/api/answer", {**body, "request": "again"})
         assert status == 409
         assert "full" in found["error"]
         assert "Make room" in found["error"]
         assert guest.state()["progress"]["answered"] == 0
-        pages += 1000
-        store._engine.dispose()
+        disk.make_room()
         assert guest.post("/api/answer", {**body, "request": "again"})[0] == 200
         assert len(store.events()) == 1

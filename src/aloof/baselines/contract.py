@@ -102,6 +102,10 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
         """Return the numbers of the rows to learn what is normal from, sorted."""
         return np.flatnonzero(labels != ANOMALY)
 
+    def drawn_with_anomalies(self, labels: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Return what `drawn` does, and then the numbers of all labelled anomalies."""
+        return np.concatenate([self.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+
     @abstractmethod
     def _fit(self, X: NDArray[Any], labels: NDArray[np.int64], seed: int) -> None:
         """Learn from checked rows; `labels` holds 1, 0 and -1."""

@@ -48,7 +48,7 @@ class CodeDetectors:
         seed: int,
     ) -> None:
         self._autoencoder = autoencoder
-        rows = np.concatenate([detector.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+        rows = detector.drawn_with_anomalies(labels, seed)
         codes, labels = autoencoder.encode(X[rows]), labels[rows]
         given = with_gaps(labels)
         self._scalers = [StandardScaler().fit(own[labels != ANOMALY]) for own in codes]

@@ -53,7 +53,7 @@ class _InContext(SubsampledBaseline):
         name = type(self).__name__
         package = needed(name.lower(), name, "in-context")
         path = find_weights(self.weights, name, name.lower(), _NAMES, self._origin)
-        rows = np.concatenate([self.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+        rows = self.drawn_with_anomalies(labels, seed)
         device = str(resolve_device(self.device))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

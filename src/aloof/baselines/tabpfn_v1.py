@@ -104,7 +104,7 @@ class TabPFNv1(SubsampledBaseline):
         path = find_weights(self.weights, "TabPFN v1", "tabpfn", names, _ADVICE)
         self._device = resolve_device(self.device)
         self._network = _Network(*_read(path)).to(self._device)
-        rows = np.concatenate([self.drawn(labels, seed), np.flatnonzero(labels == ANOMALY)])
+        rows = self.drawn_with_anomalies(labels, seed)
         room = self._network.n_columns
         self._columns = np.arange(X.shape[1])
         if X.shape[1] > room:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import TypeVar
 
 from aloof.bench.records import Record, good
 from aloof.bench.statistics import Moments, moments
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "gather"]
+
+_C = TypeVar("_C", bound=Hashable)
+_S = TypeVar("_S", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,3 +53,34 @@ class Cell:
         reasons = self.failures.values()
         every = len(reasons) == len(self.records) > 0
         return every and all(reason.startswith("infeasible") for reason in reasons)
+
+
+def gather(
+    records: Iterable[Record],
+    place: Callable[[Record], tuple[_C, _S, str]],
+    *,
+    seeds: int,
+    conditions: Iterable[_C],
+    systems: Sequence[_S],
+    names: Sequence[str],
+) -> Iterator[tuple[_C, dict[tuple[_S, str], Cell]]]:
+    """Yield each condition with a cell for every system and data set, some without records.
+
+    Parameters
+    ----------
+    records
+        One for each case; those of anything else are left out.
+    place
+        Of a record: its condition, its system and its data set.
+    seeds
+        Those of records are below this number.
+    conditions, systems, names
+        What there is to be, in this order; `names` are those of data sets.
+    """
+    found: dict[tuple[_C, _S, str], list[Record]] = {}
+    for record in records:
+        if record["seed"] < seeds:
+            found.setdefault(place(record), []).append(record)
+    for condition in conditions:
+        pairs = product(systems, names)
+        yield condition, {pair: Cell(found.get((condition, *pair), [])) for pair in pairs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aloof.bench.specification import known
@@ -15,6 +16,7 @@ from aloof.vae import METHODS
 __all__ = [
     "OURS",
     "PAPERS",
+    "Compared",
     "check_overrides",
     "has_device",
     "make_ours",
@@ -35,6 +37,29 @@ _ON_TABLES: Mapping[str, Mapping[str, Any]] = {
     "ssad": {"max_rows": None},
     "ssad-hybrid": {"detector__max_rows": None},
 }
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A system that a study compares with others; studies add what else tells theirs apart.
+
+    Attributes
+    ----------
+    method
+        Its name.
+    """
+
+    method: str
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is a method of this package."""
+        return self.method in OURS
+
+    @property
+    def unfair(self) -> bool:
+        """Whether it is tuned with labels of test rows, and so is no peer to beat."""
+        return self.method in unfair_peers()
 
 
 def title_of(method: str) -> str:

@@ -12,7 +12,7 @@ from scipy.stats import ttest_rel
 from aloof.bench.records import Record, grouped
 from aloof.bench.tables import Line
 
-__all__ = ["NOTE", "Moments", "Paired", "moments", "paired", "summary_lines"]
+__all__ = ["NOTE", "Moments", "Paired", "moments", "paired", "summary_lines", "with_mean"]
 
 NOTE = "± is the sample standard deviation (n - 1); the standard error of a mean is ± / √n."
 
@@ -119,6 +119,22 @@ def summary_lines(
             found = moments(scale * r[measure] for r in own if measure in r)
             line |= found.columns(measure)
         yield line
+
+
+def with_mean(groups: Sequence[Sequence[float]]) -> tuple[str, ...]:
+    """Return a cell for each group of values, and one of the mean of their means.
+
+    The last one is empty where a group is: means of different groups do not compare.
+
+    Examples
+    --------
+    >>> with_mean([[1.0, 2.0], [3.0]]), with_mean([[1.0], []])
+    (('1.5 ± 0.7', '3.0', '2.2'), ('1.0', '', ''))
+    """
+    found = [moments(group) for group in groups]
+    whole = all(each.n for each in found)
+    mean = f"{np.mean([each.mean for each in found]):.1f}" if whole else ""
+    return (*(each.text for each in found), mean)
 
 
 def paired(ours: Mapping[Any, float], theirs: Mapping[Any, float]) -> Paired:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -92,18 +92,23 @@ def _category(g: Graph, column: CategoryColumn, values: Value) -> list[Value]:
             place = known.get(meaning, never if column.complete else n)
             places |= {spelling: place for word in words for spelling in _spellings(word)}
     places[""] = never - 1 if column.missing_share else never
-    slots = values.do(
-        "LabelEncoder",
-        dtype=np.int64,
-        domain=ML,
-        keys_strings=list(places),
-        values_int64s=list(places.values()),
-        default_int64=never if column.complete else n,
-    )
+    slots = _numbered(values, places, never if column.complete else n)
     return [
         g.where(slots.equals(number), g.number(weight), 0.0)
         for number, weight in enumerate(column.weights.tolist())
     ]
+
+
+def _numbered(values: Value, known: Mapping[str, int], other: int) -> Value:
+    """Return the numbers of texts that are known, and one of all others."""
+    return values.do(
+        "LabelEncoder",
+        dtype=np.int64,
+        domain=ML,
+        keys_strings=list(known),
+        values_int64s=list(known.values()),
+        default_int64=other,
+    )
 
 
 def _spellings(word: str) -> list[str]:
@@ -115,14 +120,7 @@ def _spellings(word: str) -> list[str]:
 def _constant(g: Graph, column: ConstantColumn, values: Value) -> list[Value]:
     # One text for the value of the training, one for nothing: all others are something else.
     known = {"": 0} if column.value is None else {column.value: 1, "": 0}
-    place = values.do(
-        "LabelEncoder",
-        dtype=np.int64,
-        domain=ML,
-        keys_strings=list(known),
-        values_int64s=list(known.values()),
-        default_int64=2,
-    )
+    place = _numbered(values, known, 2)
     missing, same = place.equals(0), place.equals(1)
     expected = missing if column.value is None else same
     if column.varies:

@@ -25,7 +25,7 @@ from aloof.export.encoding import encode
 from aloof.export.graph import DOUBLE, Graph, Value
 from aloof.export.probes import probe_column, probe_inputs
 from aloof.export.traced import trace
-from aloof.io import write_file
+from aloof.io import check_file, write_file
 from aloof.lite.format import BLANK, DIGEST, NOTES, SAME, VERSION, stamped
 from aloof.lite.scorer import CLOSE, LiteModel, distance, opened, probe_array
 from aloof.models import Model
@@ -138,15 +138,7 @@ def check_path(target: Path, *, force: bool) -> None:
     """Raise where a file cannot be written, before any work is done."""
     if target.suffix.lower() != ".onnx":
         raise ModelError(f"{target} must end in .onnx.")
-    if target.is_dir():
-        raise ModelError(f"{target} is a folder. Name a file.")
-    if target.exists() and not force:
-        raise ModelError(
-            f"{target} already exists. Choose another name, or replace it with force=True "
-            "(--force)."
-        )
-    if not target.parent.is_dir():
-        raise ModelError(f"Cannot write {target}: there is no folder {target.parent}.")
+    check_file(target, ModelError, force=force)
 
 
 def _model_of(model: Model | Detector) -> Model:

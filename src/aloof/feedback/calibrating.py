@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from aloof.feedback.answer import Key, Standing
-from aloof.feedback.material import image_keys, row_keys
+from aloof.feedback.material import image_keys, row_keys, source_of
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import Model, made_by
 from aloof.models.table import TableModel
-from aloof.models.table.files import Source, column_names
+from aloof.models.table.files import column_names
 
 __all__ = ["calibrated"]
 
@@ -53,7 +52,7 @@ def _rows(
 ) -> tuple[list[Key], NDArray[np.int64], NDArray[np.float64]]:
     """Return the names of rows, the labels that the table itself has, and scores."""
     source = model.read(data)
-    name = os.path.basename(source.name) if isinstance(source, Source) else ""
+    name = source_of(source)
     has_labels = model.label in column_names(source)
     keys: list[Key] = []
     labels, scores = [], []

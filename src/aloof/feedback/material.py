@@ -31,13 +31,26 @@ from aloof.models.table.files import Source
 from aloof.models.table.labelling import read_label_column
 from aloof.models.table.sampling import sample
 
-__all__ = ["Material", "encode_kept", "features_and_keys", "gather", "image_keys", "row_keys"]
+__all__ = [
+    "Material",
+    "encode_kept",
+    "features_and_keys",
+    "gather",
+    "image_keys",
+    "row_keys",
+    "source_of",
+]
 
 _CALIBRATION = 0.2
 _NAME_THEM = (
     ". Name them, or others to learn from: data='images', on the command line aloof refit "
     "MODEL images/."
 )
+
+
+def source_of(data: Source | pa.Table) -> str:
+    """Return what answers call the file of rows that are numbered: its name, in any folder."""
+    return os.path.basename(data.name) if isinstance(data, Source) else ""
 
 
 def row_keys(model: TableModel, table: pa.Table, source: str, first: int = 1) -> list[Key]:
@@ -50,7 +63,7 @@ def row_keys(model: TableModel, table: pa.Table, source: str, first: int = 1) ->
     table
         The rows.
     source
-        The name of the file, where they are numbered.
+        From `source_of`, where they are numbered.
     first
         The number of the first row.
     """
@@ -80,7 +93,7 @@ def features_and_keys(model: Model, data: Any) -> tuple[NDArray[Any], list[Key]]
         return model.features(found.pixels), image_keys(found)
     assert isinstance(model, TableModel)
     opened = model.read(data)
-    name = os.path.basename(opened.name) if isinstance(opened, Source) else ""
+    name = source_of(opened)
     parts: list[NDArray[np.float32]] = []
     keys: list[Key] = []
     for batch in model.batches(opened):

@@ -1,5 +1,5 @@
 """Files: written whole or not at all, and read with care."""
 
-from aloof.io.atomic import replacing, write_file, writing
+from aloof.io.atomic import check_file, replacing, write_file, writing
 
-__all__ = ["replacing", "write_file", "writing"]
+__all__ = ["check_file", "replacing", "write_file", "writing"]

@@ -13,12 +13,52 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aloof.exceptions import AloofError
 
-__all__ = ["replacing", "write_file", "writing"]
+if TYPE_CHECKING:
+    from aloof.io.remote import FilePath
+
+__all__ = ["check_file", "replacing", "write_file", "writing"]
 
 _ADVICE = "Free some space, or write elsewhere. Nothing was changed there."
+
+
+def check_file(
+    path: FilePath,
+    error: type[AloofError],
+    *,
+    force: bool,
+    name: str | None = None,
+    example: str = "",
+) -> None:
+    """Raise where a file cannot be written under its name, before any work is done.
+
+    Parameters
+    ----------
+    path
+        The file to be.
+    error
+        What to raise.
+    force
+        Whether a file that is there may be replaced.
+    name
+        What the user calls it; None: the path.
+    example
+        A name that a file could have, for those who named a folder.
+    """
+    name = str(path) if name is None else name
+    if path.is_dir():
+        such = f", such as {example}" if example else ""
+        raise error(f"{name} is a folder. Name a file{such}.")
+    if path.exists() and not force:
+        raise error(
+            f"{name} already exists. Choose another name, or replace it with force=True "
+            "(--force)."
+        )
+    if isinstance(path, Path) and not path.parent.is_dir():
+        raise error(f"Cannot write {name}: there is no folder {path.parent}.")
 
 
 @contextmanager

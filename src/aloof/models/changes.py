@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from aloof.estimators import Detector
 
 __all__ = [
-    "BINS",
     "FEWEST",
     "LEAST",
     "LEVEL",
@@ -31,13 +31,14 @@ __all__ = [
     "adjusted",
     "code_changes",
     "holm",
+    "in_classes",
     "kolmogorov",
     "score_changes",
 ]
 
 LEVEL, LEAST = 0.01, 0.05
 FEWEST = 20  # rows
-BINS = 8
+_BINS = 8  # classes in a picture
 _CODES, _PERMUTATIONS, _SEED = 256, 9999, 0
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -135,17 +136,50 @@ def kolmogorov(distance: float, n: int, m: int) -> float:
     return float(stats.kstwobign.sf(sqrt(n * m / (n + m)) * distance))
 
 
+def in_classes(
+    quantiles: Sequence[float], now: NDArray[np.float64], spec: str
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[str, ...]]:
+    """Return `learned`, `now` and `classes` of a `Change` of numbers, for its picture.
+
+    Parameters
+    ----------
+    quantiles
+        Of the numbers in training, evenly spaced; classes hold about as many of them each.
+    now
+        The numbers to compare.
+    spec
+        How the ends of classes are written, as in `format`.
+
+    Examples
+    --------
+    >>> in_classes((0, 1, 2), np.array([0.5, 0.5, 3]), ".1f")[2][:2]
+    ('up to 0.2', '0.2 to 0.5')
+    """
+    edges = np.unique(np.quantile(quantiles, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    counts = [
+        np.bincount(np.searchsorted(edges, values), None, len(edges) + 1)
+        for values in (np.array(quantiles[1:]), now)
+    ]
+    learned, seen = (tuple(map(float, part / max(1, part.sum()))) for part in counts)
+    ends = ["", *(format(edge, spec) for edge in edges), ""]
+    words = (
+        f"up to {b}" if not a else f"above {a}" if not b else f"{a} to {b}"
+        for a, b in pairwise(ends)
+    )
+    return learned, seen, tuple(words)
+
+
 def score_changes(detector: Detector, scores: NDArray[np.float64]) -> list[Change]:
     """Compare anomaly scores with those of the rows to calibrate with, if there are some."""
     known = detector.calibration_scores_
     if known is None or len(scores) < FEWEST:
         return []
     found = stats.ks_2samp(scores, known, method="asymp")
-    edges = np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])
+    edges = np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1])
     shares = [
-        np.bincount(np.searchsorted(edges, v), None, BINS) / len(v) for v in (known, scores)
+        np.bincount(np.searchsorted(edges, v), None, _BINS) / len(v) for v in (known, scores)
     ]
-    words = [f"eighth {k} of the scores in training" for k in range(1, BINS + 1)]
+    words = [f"eighth {k} of the scores in training" for k in range(1, _BINS + 1)]
     return [
         Change(
             "(score)",

@@ -12,7 +12,7 @@ from typing import Any
 
 from aloof._version import __version__
 from aloof.exceptions import MissingExtraError, TableError
-from aloof.io import write_file
+from aloof.io import check_file, write_file
 from aloof.models import Model, how_to_make
 from aloof.models.page_facts import cautions, key_figures
 from aloof.persistence import versions
@@ -44,16 +44,7 @@ def check_report(path: str | os.PathLike[str], *, force: bool = False, top: int 
     except ImportError as error:
         raise MissingExtraError("jinja2", "report", "Writing a report") from error
     check_report_drawing()
-    target = Path(path)
-    if target.is_dir():
-        raise TableError(f"{target} is a folder. Name a file, such as report.html.")
-    if target.exists() and not force:
-        raise TableError(
-            f"{target} already exists. Choose another name, or replace it with force=True "
-            "(--force)."
-        )
-    if not target.parent.is_dir():
-        raise TableError(f"Cannot write {target}: there is no folder {target.parent}.")
+    check_file(Path(path), TableError, force=force, example="report.html")
 
 
 def write_page(

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from aloof.networks.dense import Dense
+from aloof.networks.dense import BatchNorm, Dense
 from aloof.networks.linear import Linear
 from aloof.networks.mlp import MLPDecoder, MLPEncoder
 
-__all__ = ["Affine", "affine_layers", "dense_layer", "linear_layer"]
+__all__ = [
+    "Affine",
+    "affine_layers",
+    "dense_layer",
+    "folded_norm",
+    "linear_layer",
+    "parameters_of",
+]
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def affine_layers(network: nn.Module, tensors: Mapping[str, Tensor]) -> list[Aff
 
 def linear_layer(name: str, tensors: Mapping[str, Tensor]) -> Affine:
     """Return a linear layer by its name among the tensors."""
-    weight, bias = (tensors[f"{name}.{part}"].detach().double() for part in ("weight", "bias"))
+    weight, bias = parameters_of(name, tensors)
     return Affine(weight.mT, bias)
 
 
@@ -75,10 +82,35 @@ def dense_layer(layer: Dense, name: str, tensors: Mapping[str, Tensor]) -> Affin
     plain = linear_layer(f"{name}.linear", tensors)
     if layer.norm is None:
         return Affine(plain.weight, plain.bias, layer.slope)
+    scale, bias = folded_norm(layer.norm, f"{name}.norm", tensors, plain.bias)
+    return Affine(plain.weight * scale.unsqueeze(-2), bias, layer.slope)
+
+
+def parameters_of(name: str, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return weight and bias of a layer by its name among the tensors, float64."""
+    weight, bias = (tensors[f"{name}.{part}"].detach().double() for part in ("weight", "bias"))
+    return weight, bias
+
+
+def folded_norm(
+    norm: BatchNorm, name: str, tensors: Mapping[str, Tensor], bias: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return what batch normalisation makes of the layer before it.
+
+    Parameters
+    ----------
+    norm, name, tensors
+        The normalisation, and its name among the tensors.
+    bias
+        Of the layer before, ``(members, out)``.
+
+    Returns
+    -------
+    What the layer's weights are multiplied by, ``(members, out)``, and its new bias.
+    """
     gain, shift, mean, variance = (
-        tensors[f"{name}.norm.{part}"].detach().double()
+        tensors[f"{name}.{part}"].detach().double()
         for part in ("weight", "bias", "running_mean", "running_var")
     )
-    scale = gain * (variance + layer.norm.eps).rsqrt()
-    bias = (plain.bias - mean) * scale + shift
-    return Affine(plain.weight * scale.unsqueeze(-2), bias, layer.slope)
+    scale = gain * (variance + norm.eps).rsqrt()
+    return scale, (bias - mean) * scale + shift

@@ -190,7 +190,52 @@ class ConvEncoder(nn.Module):
         return y
 
 
-class ConvDecoder(nn.Module):
+class _Decoder(nn.Module):
+    """Dense layers, whose numbers are folded into an image that stages make larger.
+
+    Before each convolution, pixels are doubled, repeated until there are enough, or left as
+    they are; a rim is cut off where doubling makes too many.
+
+    `widths` are those of the code and of the dense layers, of which the last becomes an image
+    of shape `folded`. `channels` and `sizes` are those of the images that convolutions are
+    shown, that of the output last.
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        folded: tuple[int, int, int],
+        channels: Sequence[int],
+        sizes: Sequence[tuple[int, int]],
+        n_out: int,
+        *,
+        kernel: int,
+        slope: float,
+        normalise: bool,
+    ) -> None:
+        super().__init__()
+        self._folded, self._sizes, self._slope = folded, sizes, slope
+        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
+        self.stages = nn.ModuleList(
+            _Stage(*pair, kernel, slope, normalise, pool=False) for pair in pairwise(channels)
+        )
+        self.output = _Convolution(channels[-1], n_out, kernel)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
+        for layer in self.dense:
+            z = layer(z)
+        z = z if len(self.dense) else leaky_relu(z, self._slope)
+        stacked = z.dim() == 3
+        y = z.view(*z.shape[:-1], *self._folded)
+        y = y.permute(0, 1, 3, 4, 2) if stacked else y
+        for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
+            y = _with_rim_cut(y, size, stacked=stacked)
+            y = layer(y, None if size == tuple(y.shape[2:4]) else size)
+        return torch.sigmoid(y)
+
+
+class ConvDecoder(_Decoder):
     """The encoder's mirror image; its output is in [0, 1], as pixels are.
 
     Parameters are those of `ConvEncoder`.
@@ -209,32 +254,21 @@ class ConvDecoder(nn.Module):
         slope: float = 0.1,
         normalise: bool = True,
     ) -> None:
-        super().__init__()
         filters = default_filters(shape) if filters is None else filters
-        self._smallest = _smallest(shape, filters)
-        widths = [latent_dim, *reversed(hidden), prod(self._smallest)]
-        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        depths = reversed(range(len(filters)))
-        self._sizes = [(shape[1] >> depth, shape[2] >> depth) for depth in depths]
-        self.stages = nn.ModuleList(
-            _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
-            for n_in, n_out in pairwise(reversed(filters))
+        folded = _smallest(shape, filters)
+        super().__init__(
+            [latent_dim, *reversed(hidden), prod(folded)],
+            folded,
+            [*reversed(filters)],
+            _sizes(shape, len(filters)),
+            shape[0],
+            kernel=kernel,
+            slope=slope,
+            normalise=normalise,
         )
-        self.output = _Convolution(filters[0], shape[0], kernel)
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
-        for layer in self.dense:
-            z = layer(z)
-        stacked = z.dim() == 3
-        y = z.view(*z.shape[:-1], *self._smallest)
-        y = y.permute(0, 1, 3, 4, 2) if stacked else y
-        for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
-            y = layer(y, size)
-        return torch.sigmoid(y)
 
 
-class FoldedDecoder(nn.Module):
+class FoldedDecoder(_Decoder):
     """A decoder that folds its code into an image of 4x4 pixels, with no layer between.
 
     That of the autoencoders of Ruff et al. (Deep SAD): far smaller than `ConvDecoder`, whose
@@ -258,41 +292,25 @@ class FoldedDecoder(nn.Module):
         slope: float = 0.1,
         normalise: bool = True,
     ) -> None:
-        super().__init__()
         filters = default_filters(shape) if filters is None else filters
         widths = [latent_dim, *reversed(hidden)]
-        _smallest(shape, filters)
-        self._n_folded, rest = divmod(widths[-1], _FOLD**2)
+        _, height, width = _smallest(shape, filters)
+        n_folded, rest = divmod(widths[-1], _FOLD**2)
         if rest:
             raise ValueError(
                 f"A code folded into {_FOLD}x{_FOLD} pixels needs a multiple of {_FOLD**2} "
                 f"numbers; got {widths[-1]}."
             )
-        self._slope = slope
-        self.dense = nn.ModuleList(Dense(*pair, slope, normalise) for pair in pairwise(widths))
-        *depths, first = range(len(filters) + 1)
-        self._sizes = [
-            (_unfolded(shape[1] >> first), _unfolded(shape[2] >> first)),
-            *((shape[1] >> depth, shape[2] >> depth) for depth in reversed(depths)),
-        ]
-        self.stages = nn.ModuleList(
-            _Stage(n_in, n_out, kernel, slope, normalise, pool=False)
-            for n_in, n_out in pairwise([self._n_folded, *reversed(filters)])
+        super().__init__(
+            widths,
+            (n_folded, _FOLD, _FOLD),
+            [n_folded, *reversed(filters)],
+            [(_unfolded(height), _unfolded(width)), *_sizes(shape, len(filters))],
+            shape[0],
+            kernel=kernel,
+            slope=slope,
+            normalise=normalise,
         )
-        self.output = _Convolution(filters[0], shape[0], kernel)
-
-    def forward(self, z: Tensor) -> Tensor:
-        """Map ``(..., n, latent_dim)`` to images ``(..., n, c, h, w)`` in [0, 1]."""
-        for layer in self.dense:
-            z = layer(z)
-        z = z if len(self.dense) else leaky_relu(z, self._slope)
-        stacked = z.dim() == 3
-        y = z.view(*z.shape[:-1], self._n_folded, _FOLD, _FOLD)
-        y = y.permute(0, 1, 3, 4, 2) if stacked else y
-        for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
-            y = _with_rim_cut(y, size, stacked=stacked)
-            y = layer(y, None if size == tuple(y.shape[2:4]) else size)
-        return torch.sigmoid(y)
 
 
 def _doubles(x: Tensor, size: tuple[int, int] | None) -> bool:
@@ -312,6 +330,11 @@ def _enlarged(x: Tensor, size: tuple[int, int] | None, *, stacked: bool) -> Tens
     before, after = x.shape[:2], x.shape[4:]
     expanded = x[:, :, :, None, :, None].expand(*before, height, 2, width, 2, *after)
     return expanded.reshape(*before, *size, *after)
+
+
+def _sizes(shape: Sequence[int], n_halvings: int) -> list[tuple[int, int]]:
+    """Return the sizes of an image that was halved, but for the smallest; the whole is last."""
+    return [(shape[1] >> depth, shape[2] >> depth) for depth in reversed(range(n_halvings))]
 
 
 def _unfolded(side: int) -> int:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from aloof.networks.affine import Affine, dense_layer, linear_layer
+from aloof.networks.affine import (
+    Affine,
+    dense_layer,
+    folded_norm,
+    linear_layer,
+    parameters_of,
+)
 from aloof.networks.conv import ConvDecoder, ConvEncoder, _Stage
 
 __all__ = ["Convolution", "Convolutional", "convolutional_layers"]
@@ -92,25 +98,16 @@ def convolutional_layers(
     ]
     if isinstance(network, ConvEncoder):
         return Convolutional([*stages, *dense, linear_layer("head", tensors)])
-    weight, bias = _weights("output", tensors)
+    weight, bias = parameters_of("output", tensors)
     last = Convolution(weight, bias, size=network._sizes[-1])
-    return Convolutional([*dense, *stages, last], network._smallest)
+    return Convolutional([*dense, *stages, last], network._folded)
 
 
 def _stage(
     stage: _Stage, name: str, tensors: Mapping[str, Tensor], size: tuple[int, int] | None
 ) -> Convolution:
-    weight, bias = _weights(f"{name}.convolution", tensors)
+    weight, bias = parameters_of(f"{name}.convolution", tensors)
     if stage.norm is not None:
-        gain, shift, mean, variance = (
-            tensors[f"{name}.norm.{part}"].detach().double()
-            for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        scale = gain * (variance + stage.norm.eps).rsqrt()
-        weight, bias = weight * scale[..., None, None, None], (bias - mean) * scale + shift
+        scale, bias = folded_norm(stage.norm, f"{name}.norm", tensors, bias)
+        weight = weight * scale[..., None, None, None]
     return Convolution(weight, bias, stage._slope, stage._pool, size)
-
-
-def _weights(name: str, tensors: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    weight, bias = (tensors[f"{name}.{part}"].detach().double() for part in ("weight", "bias"))
-    return weight, bias

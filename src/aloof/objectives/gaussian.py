@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["gaussian_kl", "gaussian_log_density", "reparameterize"]
+__all__ = ["gaussian_kl", "gaussian_log_density", "gaussian_terms", "reparameterize"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -29,11 +29,23 @@ def gaussian_log_density(z: Tensor, mean: Tensor | float, log_var: Tensor | floa
     -------
     Tensor of shape ``(...)``.
     """
+    return -0.5 * gaussian_terms(z, mean, log_var).sum(-1)
+
+
+def gaussian_terms(z: Tensor, mean: Tensor | float, log_var: Tensor | float) -> Tensor:
+    """Return what `gaussian_log_density` sums: minus twice the log-density of each number.
+
+    Parameters
+    ----------
+    z
+        Points, ``(..., d)``.
+    mean, log_var
+        Parameters that broadcast against `z`.
+    """
     # A number stays one: a tensor made of it would be a copy from the CPU, which cannot be
     # recorded on a GPU.
     precision = torch.exp(-log_var) if isinstance(log_var, Tensor) else math.exp(-log_var)
-    terms = _LOG_2PI + log_var + (z - mean).square() * precision
-    return -0.5 * terms.sum(-1)
+    return _LOG_2PI + log_var + (z - mean).square() * precision
 
 
 def gaussian_kl(mean: Tensor, log_var: Tensor, prior_mean: Tensor | float = 0.0) -> Tensor:

@@ -7,18 +7,17 @@ with the ``"sum"`` exp(-2 L_R) vanishes as soon as there are a few dozen feature
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from aloof.objectives.gaussian import gaussian_terms
+
 __all__ = ["Reduction", "bernoulli", "categorical", "gaussian", "squared_error"]
 
 Reduction = Literal["mean", "sum"]
-
-_LOG_2PI = math.log(2.0 * math.pi)
 
 
 def squared_error(x: Tensor, mean: Tensor, *, reduction: Reduction) -> Tensor:
@@ -50,9 +49,7 @@ def gaussian(
     reduction
         Over the features of the last axis.
     """
-    precision = torch.exp(-log_var) if isinstance(log_var, Tensor) else math.exp(-log_var)
-    terms = _LOG_2PI + log_var + (x - mean).square() * precision
-    return -0.5 * _reduce(terms, reduction)
+    return -0.5 * _reduce(gaussian_terms(x, mean, log_var), reduction)
 
 
 def bernoulli(x: Tensor, logits: Tensor, *, reduction: Reduction) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +13,9 @@ from aloof.exceptions import TableError
 from aloof.feedback.answer import Key
 from aloof.feedback.files import plain_values
 from aloof.feedback.guide import BACKGROUND_SIZE
-from aloof.feedback.material import image_keys, row_keys
+from aloof.feedback.material import image_keys, row_keys, source_of
 from aloof.models import Model
 from aloof.models.table import TableModel
-from aloof.models.table.files import Source
 from aloof.models.table.harmless import shown_texts
 from aloof.models.table.lowest import Lowest, Rows
 
@@ -131,7 +129,7 @@ def _of_table(model: TableModel, data: str, size: int) -> Pool:
     found, everything = highest.rows(), np.concatenate(every)
     flags = model.decide(everything)
     table, places = found.table, found["places"]
-    name = os.path.basename(source.name) if isinstance(source, Source) else ""
+    name = source_of(source)
     keys = (
         row_keys(model, table, name)
         if model.id is not None

@@ -414,11 +414,11 @@ class _StackRun:
         return checkpoint.epoch
 
     def _load(self, state: Mapping[str, Tensor]) -> None:
-        """Take up where `_state` was taken."""
+        """Take up where `_state` was taken, or what `_learned` returned."""
         parts = _by_part(state)
         load_state(self.learner.stacks, parts["network"])
         self.learner.load(parts.get("learner", {}))
-        if "optimizer" not in parts:  # networks of another run, which ended
+        if "optimizer" not in parts:  # of the best epochs, or of a run that ended
             return
         self.optimizer.load(parts["optimizer"])
         self.history = History(
@@ -431,9 +431,7 @@ class _StackRun:
         best_epoch = np.full(self.n_members, n_epochs)
         if self.stopping is not None and self.stopping.best is not None:
             best, best_epoch = self.stopping.best
-            parts = _by_part(best)
-            load_state(self.learner.stacks, parts["network"])
-            self.learner.load(parts.get("learner", {}))
+            self._load(best)
         results, start = [], 0
         for task in self.tasks:
             own = slice(start, start + len(task.seeds))

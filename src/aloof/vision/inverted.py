@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from aloof.vision.colours import IMAGENET_MEAN, IMAGENET_SCALE, ColourNetwork
 
 __all__ = ["EFFICIENTNET_LITE", "MOBILENET_V2", "Inverted", "InvertedPlan", "lite_plan"]
 
@@ -50,8 +51,8 @@ MOBILENET_V2 = InvertedPlan(
     ),
     1e-5,
     False,
-    (0.485, 0.456, 0.406),
-    (0.229, 0.224, 0.225),
+    IMAGENET_MEAN,
+    IMAGENET_SCALE,
 )
 
 _LITE_STAGES = (
@@ -89,7 +90,7 @@ def lite_plan(width: float, depth: float) -> InvertedPlan:
 EFFICIENTNET_LITE = {0: lite_plan(1.0, 1.0), 1: lite_plan(1.0, 1.1), 2: lite_plan(1.1, 1.2)}
 
 
-class Inverted(nn.Module):
+class Inverted(ColourNetwork):
     """The network of a plan, without its classifier.
 
     Parameters
@@ -98,11 +99,8 @@ class Inverted(nn.Module):
         What it looks like.
     """
 
-    mean: Tensor
-    scale: Tensor
-
     def __init__(self, plan: InvertedPlan) -> None:
-        super().__init__()
+        super().__init__(plan.mean, plan.scale)
         self.stem = _Convolution(3, plan.stem, 3, 2, plan)
         blocks, width, stride = [], plan.stem, 2
         last: dict[int, tuple[int, int]] = {}
@@ -115,12 +113,10 @@ class Inverted(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.channels = {stride: width for stride, (_, width) in last.items()}
         self._last = {place: stride for stride, (place, _) in last.items()}
-        self.register_buffer("mean", _colours(plan.mean), persistent=False)
-        self.register_buffer("scale", _colours(plan.scale), persistent=False)
 
     def forward(self, images: Tensor, strides: tuple[int, ...]) -> list[Tensor]:
         """Return the feature maps at these strides; images have pixels in [0, 1]."""
-        x, found = self.stem((images - self.mean) / self.scale), {}
+        x, found = self.stem(self.normalised(images)), {}
         for place, block in enumerate(self.blocks):
             x = block(x)
             if (stride := self._last.get(place)) in strides:
@@ -188,10 +184,6 @@ class _Block(nn.Module):
         inner = x if self.expand is None else self.expand(x)
         out: Tensor = self.project(self.depthwise(inner))
         return x + out if self.skips else out
-
-
-def _colours(values: tuple[float, float, float]) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32, device="cpu").reshape(3, 1, 1)
 
 
 def _padded(x: Tensor, kernel: int, stride: int) -> Tensor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from aloof.vision.colours import ColourNetwork
 
 __all__ = ["OWN", "RESNETS", "ResNet", "ResNetPlan"]
 
@@ -44,7 +45,7 @@ RESNETS = {
 }
 
 
-class ResNet(nn.Module):
+class ResNet(ColourNetwork):
     """The network of a plan, without its classifier.
 
     Parameters
@@ -52,9 +53,6 @@ class ResNet(nn.Module):
     plan
         What it looks like.
     """
-
-    mean: Tensor
-    scale: Tensor
 
     def __init__(self, plan: ResNetPlan) -> None:
         super().__init__()
@@ -72,12 +70,10 @@ class ResNet(nn.Module):
                 width = outputs
             setattr(self, f"layer{n + 1}", nn.Sequential(*stage))
             self.channels[4 << n] = outputs
-        self.register_buffer("mean", _colours(0.485, 0.456, 0.406), persistent=False)
-        self.register_buffer("scale", _colours(0.229, 0.224, 0.225), persistent=False)
 
     def forward(self, images: Tensor, strides: tuple[int, ...]) -> list[Tensor]:
         """Return the feature maps at these strides; images have pixels in [0, 1]."""
-        x = F.relu(self.bn1(self.conv1((images - self.mean) / self.scale)))
+        x = F.relu(self.bn1(self.conv1(self.normalised(images))))
         x, found = F.max_pool2d(x, 3, 2, 1), {}
         for n in range(4):
             x = getattr(self, f"layer{n + 1}")(x)
@@ -122,7 +118,3 @@ def _convolution(
 ) -> tuple[nn.Conv2d, nn.Module]:
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
     return conv, nn.BatchNorm2d(outputs)
-
-
-def _colours(*values: float) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32, device="cpu").reshape(3, 1, 1)

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from aloof.vision.colours import ColourNetwork
+
 __all__ = ["Transformer", "TransformerPlan"]
 
 _NAME = re.compile(r"vit_(\d{2,4})x(\d{1,2})_patch(\d{1,2})_grid(\d{1,3})_tokens(\d{1,2})")
@@ -69,7 +71,7 @@ class TransformerPlan:
         return cls(*map(int, match.groups())) if match else None
 
 
-class Transformer(nn.Module):
+class Transformer(ColourNetwork):
     """The network of a plan, without its head.
 
     Its map has the tokens of patches after two thirds of the blocks and after the last,
@@ -81,9 +83,6 @@ class Transformer(nn.Module):
         What it looks like.
     """
 
-    mean: Tensor
-    scale: Tensor
-
     def __init__(self, plan: TransformerPlan) -> None:
         super().__init__()
         self.plan, width = plan, plan.width
@@ -94,9 +93,6 @@ class Transformer(nn.Module):
         self.norm = _norm(width)
         self._kept = sorted({(2 * plan.depth + 2) // 3, plan.depth})
         self.channels = {plan.patch: width * len(self._kept)}
-        for name, values in _COLOURS.items():
-            colours = torch.tensor(values, dtype=torch.float32, device="cpu")
-            self.register_buffer(name, colours.reshape(3, 1, 1), persistent=False)
 
     def forward(self, images: Tensor, strides: tuple[int, ...]) -> list[Tensor]:
         """Return the feature map; images have pixels in [0, 1]."""
@@ -104,7 +100,7 @@ class Transformer(nn.Module):
         rows, columns = (-(-size // side) for size in images.shape[2:])
         if (whole := (rows * side, columns * side)) != images.shape[2:]:
             images = F.interpolate(images, whole, mode="bicubic", align_corners=False)
-        x = self.patch((images - self.mean) / self.scale).flatten(2).mT
+        x = self.patch(self.normalised(images)).flatten(2).mT
         x = x + self._positions(rows, columns)
         x, found = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1), []
         for number, block in enumerate(self.blocks, 1):
@@ -126,9 +122,6 @@ class Transformer(nn.Module):
             square, (rows, columns), mode="bicubic", antialias=True, align_corners=False
         )
         return moved[0].flatten(1).mT
-
-
-_COLOURS = {"mean": (0.485, 0.456, 0.406), "scale": (0.229, 0.224, 0.225)}
 
 
 class _Block(nn.Module):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, model_validator
 
-from aloof.bench.methods import OURS, PAPERS, resolve_methods, unfair_peers
+from aloof.bench.methods import PAPERS, Compared, resolve_methods
 from aloof.bench.odds.paper import PAPER_TABLES
 from aloof.bench.odds.settings import has_setting
 from aloof.bench.specification import (
@@ -26,7 +26,7 @@ __all__ = ["OddsSpecification", "System", "Variant"]
 
 
 @dataclass(frozen=True)
-class System:
+class System(Compared):
     """One row of a table.
 
     Attributes
@@ -41,20 +41,9 @@ class System:
         Of the columns it sees.
     """
 
-    method: str
     setting: str = ""
     variant: str = ""
     scaling: str = "standard"
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a method of this package."""
-        return self.method in OURS
-
-    @property
-    def unfair(self) -> bool:
-        """Whether it was tuned with labels of test rows, and so is no peer to beat."""
-        return self.method in unfair_peers()
 
     @property
     def label(self) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aloof.bench.cells import Cell
+from aloof.bench.cells import Cell, gather
 from aloof.bench.odds.specification import OddsSpecification, System
 from aloof.bench.records import Record
 from aloof.bench.statistics import Paired, paired
@@ -105,26 +105,18 @@ def summarise(spec: OddsSpecification, records: Sequence[Record]) -> list[Block]
     records
         One for each case.
     """
-    found: dict[tuple[float, float, System, str], list[Record]] = {}
-    for record in records:
-        if record["seed"] < spec.seeds:
-            system = System(
-                record["method"],
-                record["setting"],
-                record["variant"],
-                record.get("scaling", "standard"),
-            )
-            place = (record["gamma_l"], record["gamma_p"], system, record["dataset"])
-            found.setdefault(place, []).append(record)
-    return [
-        Block(
-            spec,
-            *condition,
-            {
-                (system, name): Cell(found.get((*condition, system, name), []))
-                for system in spec.systems
-                for name in spec.datasets
-            },
-        )
-        for condition in spec.conditions
-    ]
+    found = gather(
+        records,
+        _place,
+        seeds=spec.seeds,
+        conditions=spec.conditions,
+        systems=spec.systems,
+        names=spec.datasets,
+    )
+    return [Block(spec, *condition, cells) for condition, cells in found]
+
+
+def _place(record: Record) -> tuple[tuple[float, float], System, str]:
+    scaling = record.get("scaling", "standard")
+    system = System(record["method"], record["setting"], record["variant"], scaling)
+    return (record["gamma_l"], record["gamma_p"]), system, record["dataset"]

@@ -16,7 +16,7 @@ from aloof.bench.records import Record
 from aloof.bench.review.simulation import halve, simulate
 from aloof.bench.review.specification import ASKERS, FOREST, NEVER, ReviewSpecification
 from aloof.bench.revisions import revision
-from aloof.bench.statistics import NOTE, moments
+from aloof.bench.statistics import NOTE, moments, with_mean
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
 from aloof.bench.tabular.development import DEVELOPMENT
@@ -100,16 +100,11 @@ class ReviewStudy(Study[ReviewCase]):
     def _grid(self, title: str, records: Sequence[Record], value: Any) -> Grid:
         rows = []
         for asker in self.spec.askers:
-            cells = [asker]
-            means = []
-            for name in self.spec.datasets:
-                own = [value(r) for r in records if (r["asker"], r["dataset"]) == (asker, name)]
-                cells.append(moments(own).text)
-                means += [float(np.mean(own))] if own else []
-            cells.append(
-                f"{np.mean(means):.1f}" if len(means) == len(self.spec.datasets) else ""
-            )
-            rows.append(tuple(cells))
+            own = [r for r in records if r["asker"] == asker]
+            groups = [
+                [value(r) for r in own if r["dataset"] == name] for name in self.spec.datasets
+            ]
+            rows.append((asker, *with_mean(groups)))
         said = self._ratios(records) if value is _found else []
         header = ("asks", *self.spec.datasets, "mean")
         return Grid(title, header, tuple(rows), notes=(NOTE, *said))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from aloof.bench.methods import OURS, PAPERS, resolve_methods, unfair_peers
+from aloof.bench.methods import PAPERS, Compared, resolve_methods
 from aloof.bench.specification import (
     Count,
     Names,
@@ -28,7 +28,7 @@ __all__ = ["System", "TablesSpecification"]
 
 
 @dataclass(frozen=True)
-class System:
+class System(Compared):
     """One row of a table.
 
     Attributes
@@ -39,18 +39,7 @@ class System:
         Of our methods; empty for the others.
     """
 
-    method: str
     variant: str = ""
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a method of this package."""
-        return self.method in OURS
-
-    @property
-    def unfair(self) -> bool:
-        """Whether it is tuned with labels of test rows."""
-        return self.method in unfair_peers()
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import rankdata
 
-from aloof.bench.cells import Cell
+from aloof.bench.cells import Cell, gather
 from aloof.bench.records import Record, good
 from aloof.bench.statistics import Paired, moments, paired
 from aloof.bench.tabular.protocols import Condition
@@ -131,24 +131,20 @@ def summarise(spec: TablesSpecification, records: Sequence[Record]) -> list[Bloc
     records
         One for each case.
     """
-    found: dict[tuple[Condition, System, str], list[Record]] = {}
-    for record in records:
-        if record["seed"] < spec.seeds:
-            condition = Condition(record["protocol"], record["labels"], record["hidden"])
-            place = (condition, System(record["method"], record["variant"]), record["task"])
-            found.setdefault(place, []).append(record)
-    return [
-        Block(
-            spec,
-            condition,
-            {
-                (system, task): Cell(found.get((condition, system, task), []))
-                for system in spec.systems
-                for task in spec.chosen
-            },
-        )
-        for condition in spec.conditions
-    ]
+    found = gather(
+        records,
+        _place,
+        seeds=spec.seeds,
+        conditions=spec.conditions,
+        systems=spec.systems,
+        names=spec.chosen,
+    )
+    return [Block(spec, condition, cells) for condition, cells in found]
+
+
+def _place(record: Record) -> tuple[Condition, System, str]:
+    condition = Condition(record["protocol"], record["labels"], record["hidden"])
+    return condition, System(record["method"], record["variant"]), record["task"]
 
 
 def _infeasible(reason: str) -> bool:

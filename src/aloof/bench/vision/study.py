@@ -10,12 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aloof.bench.identity import Identity
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
-from aloof.bench.statistics import NOTE, moments
+from aloof.bench.statistics import NOTE, with_mean
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
 from aloof.bench.vision.problems import Problem, make_problem
@@ -145,14 +143,11 @@ class VisionStudy(Study[VisionCase]):
         rows = []
         for system, labels in dict.fromkeys((c.system, c.labels) for c in self.cases):
             own = [r for r in records if (r["system"], r["labels"]) == (system, labels)]
-            cells, means = [f"{system}, {labels} labels"], []
-            for problem in self.spec.problems:
-                values = [value(r) for r in own if r["problem"] == problem and name in r]
-                cells.append(moments(values).text)
-                means += [float(np.mean(values))] if values else []
-            whole = len(means) == len(self.spec.problems)
-            cells.append(f"{np.mean(means):.1f}" if whole else "")
-            rows.append(tuple(cells))
+            groups = [
+                [value(r) for r in own if r["problem"] == problem and name in r]
+                for problem in self.spec.problems
+            ]
+            rows.append((f"{system}, {labels} labels", *with_mean(groups)))
         return Grid(title, ("system", *self.spec.problems, "mean"), tuple(rows), notes=(NOTE,))
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:

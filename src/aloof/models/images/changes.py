@@ -6,17 +6,16 @@ properties of the files, which `aloof.models.images.drift` has words for.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from aloof.models.changes import (
-    BINS,
     FEWEST,
     Change,
     adjusted,
     code_changes,
+    in_classes,
     kolmogorov,
     score_changes,
 )
@@ -64,25 +63,12 @@ def _light(profile: ImageProfile, found: ImageSet, drawn: Any) -> list[Change]:
     if learned is None or len(now) < FEWEST:
         return []
     distance = learned.distance(now)
-    edges = np.unique(np.quantile(learned.quantiles, np.linspace(0, 1, BINS + 1)[1:-1]))
-    counts = [
-        np.bincount(np.searchsorted(edges, values), None, len(edges) + 1)
-        for values in (np.array(learned.quantiles[1:]), now)
-    ]
-    before, after = (part / max(1, part.sum()) for part in counts)
-    ends = ["", *(f"{edge:.0f}" for edge in edges), ""]
-    words = [
-        f"up to {b}" if not a else f"above {a}" if not b else f"{a} to {b}"
-        for a, b in pairwise(ends)
-    ]
     return [
         Change(
             "(brightness)",
             "Kolmogorov-Smirnov",
             distance,
             kolmogorov(distance, len(now), profile.n_images),
-            tuple(map(float, before)),
-            tuple(map(float, after)),
-            tuple(words),
+            *in_classes(learned.quantiles, now, ".0f"),
         )
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aloof.estimators import DETECTORS, Committee, Detector
+from aloof.estimators import Committee
 from aloof.exceptions import ImageError, ImageWarning
 from aloof.imagery import Channels, Collection, open_images
 from aloof.labels import ANOMALY, NORMAL
@@ -35,7 +35,7 @@ from aloof.models.images.choosing import (
 from aloof.models.images.defaults import DEFAULTS, default_epochs, default_filters
 from aloof.models.images.drift import ImageProfile
 from aloof.models.images.labels import ImageLabels, check_share
-from aloof.models.images.learning import fit_patches, fit_whole
+from aloof.models.images.learning import fit_patches, fit_whole, make_detector
 from aloof.models.images.masks import read_masks
 from aloof.models.images.model import ImageModel
 from aloof.models.images.reading import (
@@ -234,8 +234,12 @@ def fit_images(
                 "The method committee is for whole images (patches=False, --whole)."
             )
     if name is None:
-        detector = _detector(method, found.shape, int((y[train] != ANOMALY).sum()), parameters)
-        detector.set_params(**common)
+        n_normal = int((y[train] != ANOMALY).sum())
+        sizes = {
+            "max_epochs": default_epochs(n_normal),
+            "filters": default_filters(found.shape),
+        }
+        detector = make_detector(method, {**DEFAULTS, **sizes}, parameters, common)
         counts, more = fit_detector(
             detector,
             lambda places: take(found.pixels, places),
@@ -369,15 +373,3 @@ def read_labelled(
     if images is None:
         return found, np.where(found.origins == 0, NORMAL, ANOMALY), []
     return found, *folders.of(found)
-
-
-def _detector(
-    method: str, shape: tuple[int, ...], n_normal: int, parameters: Mapping[str, Any]
-) -> Detector:
-    kind = DETECTORS[method]
-    known = kind().get_params(deep=False)
-    defaults = {name: value for name, value in DEFAULTS.items() if name in known}
-    defaults |= {"max_epochs": default_epochs(n_normal), "filters": default_filters(shape)}
-    if unknown := sorted(set(parameters) - set(known)):
-        raise ImageError(f"{kind.__name__} has no parameter {unknown[0]!r}.")
-    return kind(**(defaults | dict(parameters)))

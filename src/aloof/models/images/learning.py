@@ -32,6 +32,7 @@ __all__ = [
     "WHOLE_DEFAULTS",
     "fit_patches",
     "fit_whole",
+    "make_detector",
     "patch_detectors",
     "patch_tasks",
     "refit_patches",
@@ -208,30 +209,39 @@ def refit_patches(
     return detector, view
 
 
-def whole_detector(
-    method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
-) -> Detector:
-    """Return a detector for features of whole images; parameters as in `fit_whole`."""
-    return _detector(method, WHOLE_DEFAULTS, parameters, common)
-
-
-def _shape(images: ImageSet) -> Shape:
-    channels, height, width = images.shape
-    return channels, height, width
-
-
-def _detector(
+def make_detector(
     method: str,
     defaults: Mapping[str, Any],
     parameters: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> Detector:
+    """Return an unfitted detector, or say which parameter it does not have.
+
+    Parameters
+    ----------
+    method, parameters, common
+        As in `fit_whole`.
+    defaults
+        What the user may change; those that the method does not have are left out.
+    """
     kind = DETECTORS[method]
     known = kind().get_params(deep=False)
     if unknown := sorted(set(parameters) - set(known)):
         raise ImageError(f"{kind.__name__} has no parameter {unknown[0]!r}.")
     own = {name: value for name, value in defaults.items() if name in known}
     return kind(**{**own, **parameters, **common})
+
+
+def whole_detector(
+    method: str, parameters: Mapping[str, Any], common: Mapping[str, Any]
+) -> Detector:
+    """Return a detector for features of whole images; parameters as in `fit_whole`."""
+    return make_detector(method, WHOLE_DEFAULTS, parameters, common)
+
+
+def _shape(images: ImageSet) -> Shape:
+    channels, height, width = images.shape
+    return channels, height, width
 
 
 def patch_detectors(
@@ -255,10 +265,10 @@ def patch_detectors(
     batch_size = int(parameters.get("batch_size", defaults["batch_size"]))
     defaults["max_epochs"] = patch_epochs(len(found.rows), batch_size)
     n_members = max(1, int(common["n_members"]) // 2)
-    taught = _detector(method, defaults, parameters, {**common, "n_members": n_members})
+    taught = make_detector(method, defaults, parameters, {**common, "n_members": n_members})
     known = VAE().get_params(deep=False)
     shared = {name: value for name, value in parameters.items() if name in known}
-    plain = _detector(VAE.method, defaults, shared, common)
+    plain = make_detector(VAE.method, defaults, shared, common)
     teaches = found.view.lessons is not None and method != VAE.method
     return plain, taught if teaches else None
 

@@ -10,7 +10,6 @@ changed: see `aloof.models.changes`.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from aloof.models.changes import (
-    BINS,
     FEWEST,
     Change,
     adjusted,
     code_changes,
+    in_classes,
     kolmogorov,
     score_changes,
 )
@@ -31,7 +30,7 @@ from aloof.models.table.columns import Column, one_array
 from aloof.models.table.columns.category import CategoryColumn
 from aloof.models.table.columns.constant import ConstantColumn
 from aloof.models.table.columns.number import NumberColumn
-from aloof.models.table.drift import Profile, RowSample
+from aloof.models.table.drift import Profile
 from aloof.models.table.files import column_names
 from aloof.models.table.model import TableModel
 
@@ -55,10 +54,8 @@ def find_changes(model: TableModel, data: object) -> list[Change]:
     -------
     One for each column that is used, then those of the codes and of the score.
     """
-    source, sample = model.read(data), RowSample(model.encoder)
-    for batch in model.batches(source):
-        sample.add(pa.Table.from_batches([batch]))
-    rows, names = sample.rows(), column_names(source)
+    source = model.read(data)
+    rows, names = model._sampled(source).rows(), column_names(source)
     n_training = model.encoder.n_rows if model.profile is None else model.profile.n_rows
     found = [
         _column(column, one_array(rows[column.name]), model.profile, n_training)
@@ -137,25 +134,12 @@ def _numbers(name: str, values: NDArray[np.float64], profile: Profile | None) ->
     if len(others) >= FEWEST:
         distances.append(learned.distance(others))
         p_values.append(kolmogorov(distances[-1], len(others), learned.n_others))
-    edges = np.unique(np.quantile(learned.quantiles, np.linspace(0, 1, BINS + 1)[1:-1]))
-    then = np.array(learned.quantiles[1:])
-    bins = [
-        np.bincount(np.searchsorted(edges, v), None, len(edges) + 1) for v in (then, others)
-    ]
-    before, now = (b / max(1, b.sum()) for b in bins)
-    ends = ["", *(f"{edge:.4g}" for edge in edges), ""]
-    words = [
-        f"up to {b}" if not a else f"above {a}" if not b else f"{a} to {b}"
-        for a, b in pairwise(ends)
-    ]
     return Change(
         name,
         test,
         max(distances),
         min(1.0, len(p_values) * min(p_values)) if p_values else None,
-        tuple(map(float, before)),
-        tuple(map(float, now)),
-        tuple(words),
+        *in_classes(learned.quantiles, others, ".4g"),
     )
 
 

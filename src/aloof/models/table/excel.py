@@ -40,6 +40,8 @@ _ERRORS = {
 _SIGN_IN_NUMBER = re.compile(r"\d[.,]\d")
 # A decimal sign that has one meaning, for numbers beside text with commas and points.
 _ARABIC = "\u066b"
+# Cells, and the number of their row in the sheet.
+_NumberedRow = tuple[int, list[Any]]
 # So that the same rows are the same bytes.
 _LONG_AGO = dt.datetime(2000, 1, 1)
 
@@ -83,27 +85,31 @@ class Excel(Format):
         self, path: FilePath | None, columns: tuple[str, ...], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Read the rows."""
-        with self._rows(path) as (_, cells):
-            beginning = list(islice(cells, _BEGINNING))
-            found = self._header(path, beginning)
-            wanted = [found.places[found.names.index(column)] for column in columns]
-            left = chain(beginning[found.begin :], cells)
-            there = _without_total(path, (row for _, row in left), found)
+        with self._table(path, columns) as (header, places, numbered):
+            there = _without_total(path, (row for _, row in numbered), header)
             while some := list(islice(there, rows)):
-                arrays = [_column([_at(row, place) for row in some]) for place in wanted]
+                arrays = [_column([_at(row, place) for row in some]) for place in places]
                 yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def records(self, path: FilePath, columns: tuple[str, ...]) -> Iterator[Record]:
         """Yield the rows and their numbers in the sheet."""
-        with self._rows(path) as (_, cells):
-            beginning = list(islice(cells, _BEGINNING))
-            found = self._header(path, beginning)
-            places = [found.places[found.names.index(column)] for column in columns]
-            for number, row in chain(beginning[found.begin :], cells):
+        with self._table(path, columns) as (_, places, numbered):
+            for number, row in numbered:
                 if any(cell is not None for cell in row):
                     yield number, [_text(_at(row, place)) for place in places]
 
-    def _header(self, path: FilePath | None, rows: list[tuple[int, list[Any]]]) -> _Header:
+    @contextmanager
+    def _table(
+        self, path: FilePath | None, columns: tuple[str, ...]
+    ) -> Iterator[tuple[_Header, list[int], Iterator[_NumberedRow]]]:
+        """Give the header, where the columns are, and the rows below it."""
+        with self._rows(path) as (_, rows):
+            beginning = list(islice(rows, _BEGINNING))
+            header = self._header(path, beginning)
+            places = [header.places[header.names.index(column)] for column in columns]
+            yield header, places, chain(beginning[header.begin :], rows)
+
+    def _header(self, path: FilePath | None, rows: list[_NumberedRow]) -> _Header:
         width = max((len(row) for _, row in rows), default=0)
         written = [[_text(cell) or "" for cell in row] for _, row in rows]
         written = [[*row, *[""] * (width - len(row))] for row in written]
@@ -135,7 +141,7 @@ class Excel(Format):
     @contextmanager
     def _rows(
         self, path: FilePath | None
-    ) -> Iterator[tuple[tuple[str, int], Iterator[tuple[int, list[Any]]]]]:
+    ) -> Iterator[tuple[tuple[str, int], Iterator[_NumberedRow]]]:
         assert path is not None  # standard input is read as CSV
         openpyxl = _openpyxl("Reading")
         try:

@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from aloof.exceptions import TableWarning
 from aloof.models.results import Drift, ScoredFile
-from aloof.models.table.drift import RowSample
 from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.files import Source
 from aloof.models.table.frames import like
 from aloof.models.table.harmless import Harmless
-from aloof.models.table.scores import PartScores, chosen_places
+from aloof.models.table.scores import PartScores, Settled, chosen_places
 
 if TYPE_CHECKING:
     from aloof.models.table.model import TableModel
@@ -81,24 +80,13 @@ def scored_table(
     parts = PartScores(model, kept, reasons, top, tuple(harmless))
     parts.check(table.column_names, _issue)
     part = parts.score(table, _issue)
-    verdict = parts.verdict([part])
-    rows = parts.settle(part, verdict)
-    n_flagged = int(rows["is_anomaly"].to_numpy().sum())
-    n_suppressed = parts.n_suppressed(rows, verdict)
+    settled = Settled(parts, parts.verdict([part]))
+    rows = settled.add(part)
     drift: tuple[Drift, ...] = ()
     if table.num_rows:
-        sample = RowSample(model.encoder)
-        sample.add_carried(part)
-        decided = n_flagged + n_suppressed if top is None else None
-        drift = model.drift_in(sample, table.column_names, decided, _issue)
-    done = ScoredFile(
-        table.num_rows,
-        n_flagged,
-        drift=drift,
-        remark=verdict.why_none,
-        n_suppressed=n_suppressed,
-    )
-    return rows, done
+        names, n_decided = table.column_names, settled.n_decided
+        drift = model.drift_in(settled.sample, names, n_decided, _issue)
+    return rows, settled.done(drift)
 
 
 def _issue(warning: TableWarning) -> None:

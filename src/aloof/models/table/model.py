@@ -274,10 +274,15 @@ class TableModel(Model):
         data
             A frame, a path or a `Source`.
         """
-        source, sample = self.read(data), RowSample(self.encoder)
-        for batch in self.batches(source):
+        source = self.read(data)
+        return self.drift_in(self._sampled(source), column_names(source))
+
+    def _sampled(self, data: Any) -> RowSample:
+        """Return a few thousand rows of a file or a frame, drawn at random."""
+        sample = RowSample(self.encoder)
+        for batch in self.batches(data):
             sample.add(pa.Table.from_batches([batch]))
-        return self.drift_in(sample, column_names(source))
+        return sample
 
     def drift_in(
         self,

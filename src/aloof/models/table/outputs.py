@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from aloof.exceptions import TableError
-from aloof.io import replacing, writing
+from aloof.io import check_file, replacing, writing
 from aloof.io.remote import FilePath, path_of, sending
 from aloof.models.table.excel import ExcelWriter
 from aloof.models.table.formats import ENDINGS, ending_of
@@ -69,15 +69,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
             f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "
             "after .csv or .tsv."
         )
-    if target.is_dir():
-        raise TableError(f"{name} is a folder. Name a file.")
-    if target.exists() and not force:
-        raise TableError(
-            f"{name} already exists. Choose another name, or replace it with force=True "
-            "(--force)."
-        )
-    if isinstance(target, Path) and not target.parent.is_dir():
-        raise TableError(f"Cannot write {name}: there is no folder {target.parent}.")
+    check_file(target, TableError, force=force, name=name)
 
 
 @contextmanager

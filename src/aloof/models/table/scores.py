@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from aloof.calibration import Decision
 from aloof.exceptions import TableError, TableWarning
+from aloof.models.results import Drift, ScoredFile
 from aloof.models.table.drift import RowSample
 from aloof.models.table.harmless import Harmless, suppressed
 from aloof.models.table.labelling import check_column
@@ -23,7 +24,7 @@ from aloof.models.table.labelling import check_column
 if TYPE_CHECKING:
     from aloof.models.table.model import TableModel
 
-__all__ = ["PartScores", "Verdict", "chosen_places"]
+__all__ = ["PartScores", "Settled", "Verdict", "chosen_places"]
 
 _SCORE, _P, _FLAG, _RULE = "anomaly_score", "p_value", "is_anomaly", "suppressed_by"
 
@@ -264,6 +265,52 @@ class PartScores:
             return np.flatnonzero(scores > self.least)
         order = np.argsort(-scores, kind="stable")[: self.top]
         return np.sort(order[scores[order] > -np.inf])
+
+
+class Settled:
+    """Parts as they are written, one after the other, and what is to be said about all.
+
+    Parameters
+    ----------
+    scores
+        What made the parts.
+    verdict
+        What all rows decide.
+
+    Attributes
+    ----------
+    sample
+        Of the rows so far.
+    """
+
+    def __init__(self, scores: PartScores, verdict: Verdict) -> None:
+        self._scores, self._verdict = scores, verdict
+        self.sample = RowSample(scores.model.encoder)
+        self._n_rows = self._n_anomalies = self._n_suppressed = 0
+
+    def add(self, part: pa.Table) -> pa.Table:
+        """Return the rows of the next part as they are written."""
+        own = self.sample.add_carried(part)
+        rows = self._scores.settle(own, self._verdict, self._n_rows)
+        self._n_rows += rows.num_rows
+        self._n_anomalies += int(rows[_FLAG].to_numpy().sum())
+        self._n_suppressed += self._scores.n_suppressed(rows, self._verdict)
+        return rows
+
+    @property
+    def n_decided(self) -> int | None:
+        """How many rows the threshold flags, harmless or not; None: it has no say."""
+        return None if self._scores.top is not None else self._n_anomalies + self._n_suppressed
+
+    def done(self, drift: tuple[Drift, ...]) -> ScoredFile:
+        """Return what is to be said, with the drift that was found in the sample."""
+        return ScoredFile(
+            self._n_rows,
+            self._n_anomalies,
+            drift=drift,
+            remark=self._verdict.why_none,
+            n_suppressed=self._n_suppressed,
+        )
 
 
 def chosen_places(

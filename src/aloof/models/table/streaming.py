@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from aloof._version import __version__
@@ -27,7 +26,6 @@ from aloof.exceptions import TableError, TableWarning, once_of_each
 from aloof.io.remote import is_remote, path_of
 from aloof.models import Progress, ScoredFile
 from aloof.models.table.counting import about_rows
-from aloof.models.table.drift import RowSample
 from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.files import Source
 from aloof.models.table.harmless import Harmless
@@ -35,7 +33,7 @@ from aloof.models.table.in_memory import scored_table
 from aloof.models.table.locating import MisreadWarning, locating_warnings
 from aloof.models.table.outputs import check_output, open_output, write_table
 from aloof.models.table.parts import Parts, PartsError
-from aloof.models.table.scores import PartScores, Verdict, chosen_places
+from aloof.models.table.scores import PartScores, Settled, Verdict, chosen_places
 
 if TYPE_CHECKING:
     from aloof.models.table.model import TableModel
@@ -276,15 +274,10 @@ class _Run:
         *,
         force: bool,
     ) -> ScoredFile:
-        n_rows = n_anomalies = n_suppressed = 0
-        model, held = self.scores.model, []
-        sample = RowSample(model.encoder)
+        settled, held = Settled(self.scores, verdict), []
         with open_output(out, verdict.schema, force=force) as output:
             for part in parts:
-                rows = self.scores.settle(sample.add_carried(part), verdict, n_rows)
-                n_rows += rows.num_rows
-                n_anomalies += int(pc.sum(rows["is_anomaly"]).as_py())
-                n_suppressed += self.scores.n_suppressed(rows, verdict)
+                rows = settled.add(part)
                 if self.flagged_only:
                     rows = rows.filter(rows["is_anomaly"])
                 if self.sort:
@@ -294,15 +287,8 @@ class _Run:
             if self.sort:
                 whole = pa.concat_tables(held)
                 output.write(whole.take(pa.array(chosen_places(whole, sort=True))))
-        decided = n_anomalies + n_suppressed if self.scores.top is None else None
-        drift = model.drift_in(sample, self.source.names, decided, self.warn)
-        return ScoredFile(
-            n_rows,
-            n_anomalies,
-            drift=drift,
-            remark=verdict.why_none,
-            n_suppressed=n_suppressed,
-        )
+        model, names = self.scores.model, self.source.names
+        return settled.done(model.drift_in(settled.sample, names, settled.n_decided, self.warn))
 
     def _scored(self, skip: int) -> Iterator[pa.Table]:
         """Yield the parts that follow the first `skip` rows."""

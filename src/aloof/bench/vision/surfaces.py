@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -202,9 +202,18 @@ def _photograph(name: str) -> NDArray[np.float64]:
         return np.asarray(image.convert("L"), np.float64) / 255
 
 
-def _crop_of(name: str) -> _Draw:
+@cache
+def _temple() -> NDArray[np.float64]:
+    from sklearn.datasets import load_sample_image
+
+    return np.asarray(load_sample_image("china.jpg").mean(2) / 255)
+
+
+def _crop_of(photograph: Callable[[], NDArray[np.float64]]) -> _Draw:
+    """Return what draws parts of a photograph; those of two images may overlap."""
+
     def crop(rng: np.random.Generator, side: int) -> _Image:
-        whole = _photograph(name)
+        whole = photograph()
         grow = rng.uniform(0.95, 1.05) * 256 / side  # pixels of the photograph for one of ours
         room = np.array(whole.shape) - side * grow - 1
         top, left = rng.uniform(0, room)
@@ -240,13 +249,14 @@ SURFACES: dict[str, _Draw] = {
     "leather": _leather,
     "concrete": _concrete,
     "mesh": _mesh,
+    "temple": _crop_of(_temple),
     "brushed": _brushed,
     "tiles": _tiles,
     "nuts": _nuts,
-    "brick": _crop_of("brick"),
-    "grass": _crop_of("grass"),
-    "gravel": _crop_of("gravel"),
+    "brick": _crop_of(partial(_photograph, "brick")),
+    "grass": _crop_of(partial(_photograph, "grass")),
+    "gravel": _crop_of(partial(_photograph, "gravel")),
     "bags": _bag,
 }
 # Those that anything may be chosen by; figures are reported of the others.
-DEVELOPMENT = ("weave", "wood", "board", "leather", "concrete", "mesh")
+DEVELOPMENT = ("weave", "wood", "board", "leather", "concrete", "mesh", "temple")

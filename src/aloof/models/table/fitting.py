@@ -25,7 +25,12 @@ from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
-from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.labelling import (
+    check_column,
+    check_labels,
+    check_share,
+    read_label_column,
+)
 from aloof.models.table.locating import locating_errors
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
@@ -200,6 +205,7 @@ def fit(
             labels = read_label_column(label, table[label], anomaly_value)
     if label is not None:
         check_labels(label, table[label], labels, anomaly_value)
+        check_share(labels)
         table = table.drop_columns(label)
     train, held_out = hold_out(
         labels, calibration, seed, things="rows", better=1000, error=TableError

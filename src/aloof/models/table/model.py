@@ -277,7 +277,7 @@ class TableModel(Model):
         source, sample = self.read(data), RowSample(self.encoder)
         for batch in self.batches(source):
             sample.add(pa.Table.from_batches([batch]))
-        return self.drift_in(sample, column_names(source))
+        return self._accepting("fill").drift_in(sample, column_names(source))
 
     def drift_in(
         self,

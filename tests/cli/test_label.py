@@ -76,8 +76,9 @@ def test_conflicts_are_said_and_an_undo_ends_them(here: Path) -> None:
     assert "Took back 1 answer of bob" in done.stdout
     assert not done.stderr
     assert (
-        "Took back 1 answer of eve" in aloof("label", "model", "--undo", "--by", "eve").stdout
+        "Took back 2 answers of eve" in aloof("label", "model", "--undo", "--by", "eve").stdout
     )
+    assert "Took back 0 answers" in aloof("label", "model", "--undo", "--by", "eve").stdout
     done = aloof("label", "model", "--export", "all.csv", "--history", "--json")
     assert json.loads(done.stdout)["n_rows"] == 0
     said = pa_csv.read_csv("all.csv").to_pylist()

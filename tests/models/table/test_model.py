@@ -446,6 +446,8 @@ def test_without_calibration_all_rows_are_trained_on() -> None:
         ({"calibration": 1.0}, "less than 1"),
         ({"label": "country"}, r"Cannot read the labels in column 'country': 'DK', 'FI', 'SE'"),
         ({"n_members": 3}, "set 'n_members': here it is called members"),
+        ({"epochs": 3}, "set 'epochs': here it is called max_epochs"),
+        ({"max_epoch": 3}, r"has no parameter 'max_epoch' \(did you mean 'max_epochs'"),
         ({"encoder": print, "decoder": print}, "its own networks"),
         ({"anomaly_value": "1"}, "needs the column"),
         ({"kinds": {"agee": "number"}}, r"'agee' \(did you mean 'age'"),

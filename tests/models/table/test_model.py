@@ -425,7 +425,7 @@ def test_few_rows_leave_few_to_calibrate_with_and_say_so() -> None:
     for refused in (lambda: model.p_values(tiny), lambda: model.set_threshold(fdr=0.1)):
         with pytest.raises(TableError, match="no calibration rows"):
             refused()
-    with pytest.raises(TableError, match=r"at least 2 rows not labelled .* got 1 row"):
+    with pytest.raises(TableError, match=r"labelled as anomalies \(better 1,000\); got 1 row"):
         fit({"a": [1.0, 2.0], "bad": [1, 0]}, label="bad")
 
 

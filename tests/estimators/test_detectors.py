@@ -429,7 +429,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     n_detectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from aloof import fit_many
-    from aloof.estimators import _fitting
+    from aloof.vae import fitting
 
     X, y = rows()
     models = [short(DualPriorVAE, random_state=k).fit(X, y) for k in range(n_detectors)]
@@ -438,7 +438,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fitting, "train", interrupted)
+    monkeypatch.setattr(fitting, "Run", interrupted)
     for other in (100 * X + 5, X[:, :3]):
         fit = partial(models[0].fit, other, y)
         if n_detectors > 1:

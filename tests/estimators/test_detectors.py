@@ -344,6 +344,18 @@ def test_rows_that_cannot_be_used(X: Any, message: str) -> None:
         short(VAE).fit(X)
 
 
+@pytest.mark.parametrize("value", [np.nan, "Oslo", np.datetime64("2026-01-31")])
+def test_a_table_is_sent_to_what_takes_tables(value: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"amount": [1.0, 2.0, 3.0], "other": [value] * 3})
+    with pytest.raises((TypeError, ValueError)) as error:
+        short(VAE).fit(frame)
+    assert "use aloof.TableDetector or aloof.fit" in error.value.__notes__[0]
+    with pytest.raises(ValueError, match="Expected 2D array") as error:
+        short(VAE).fit([1.0, 2.0, 3.0])
+    assert not hasattr(error.value, "__notes__")
+
+
 def test_wrong_number_of_columns() -> None:
     X, _ = rows()
     model = short(VAE).fit(X)

@@ -63,14 +63,16 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     target = path_of(name)
     if isinstance(target, Path) and _is_device(target):
         return
+    if name.endswith(("/", os.sep)) or target.is_dir():
+        raise TableError(
+            f"{name} is a folder. Name a file in it: {name.rstrip('/' + os.sep)}/scores.csv."
+        )
     if not can_be_written(target):
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
             f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "
             "after .csv or .tsv."
         )
-    if target.is_dir():
-        raise TableError(f"{name} is a folder. Name a file.")
     if target.exists() and not force:
         raise TableError(
             f"{name} already exists. Choose another name, or replace it with force=True "

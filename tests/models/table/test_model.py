@@ -463,8 +463,9 @@ def test_what_is_odd_about_a_table_is_said_and_kept() -> None:
     table = labelled(600, 4, seed=16).append_column(
         "note", pa.array([f"n{i}" for i in range(600)])
     )
-    with pytest.warns(TableWarning, match="'note' holds ids"):
-        model = fit(table, label="bad", id="order", **SHORT)
+    with pytest.warns(TableWarning, match="'note' holds ids") as told:
+        model = aloof.fit(table, label="bad", id="order", **SHORT)
+    assert {warning.filename for warning in told} == {__file__}  # where it was called
     assert any("'note'" in words for words in model.training["warnings"])
     assert "note" not in model.columns
     kept = {"note": "category"}

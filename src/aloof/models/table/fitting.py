@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS
-from aloof.exceptions import TableError, TableWarning
+from aloof.exceptions import TableError, TableWarning, warn_caller
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, distil_detector, fit_detector, hold_out, made_by
 from aloof.models.table.dialects import Wishes
@@ -228,7 +227,7 @@ def fit(
         )
     remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
-        warnings.warn(words, TableWarning, stacklevel=2)
+        warn_caller(words, TableWarning)
     method = method or _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)

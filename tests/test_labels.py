@@ -83,7 +83,7 @@ def test_conventions(convention: object, given: list[object], expected: list[int
 @pytest.mark.parametrize(
     ("y", "convention", "message"),
     [
-        ([2], "pyod", "not part of the convention"),
+        ([2], "pyod", r"not part of the convention.*Give each a meaning: 1 \(anomaly\)"),
         ([1], "deepsat", "Unknown label convention"),
         (["a"], {"a": 7}, "1, 0 or -1"),
     ],

@@ -103,7 +103,8 @@ def encode_labels(y: ArrayLike, convention: Labels) -> NDArray[np.int64]:
     if unknown:
         raise LabelError(
             f"Labels {_listed(unknown)} are not part of the convention, which has "
-            f"{_listed(set(mapping))}."
+            f"{_listed(set(mapping))}. Give each a meaning: 1 (anomaly), 0 (normal) or -1 "
+            "(unlabelled)."
         )
     return np.array(
         [UNLABELLED if value is None else mapping[value] for value in values], np.int64
@@ -214,7 +215,7 @@ def normal_rows(
     """
     normal = np.flatnonzero(labels != ANOMALY)
     if len(normal) < 2:
-        more = "" if better is None else f", better {better:,},"
+        more = "" if better is None else f" (better {better:,})"
         raise error(
             f"Learning what is normal takes at least 2 {things} not labelled as "
             f"anomalies{more}; got {count(len(normal), things.removesuffix('s'))}. Add normal "

@@ -286,9 +286,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
+        lacks = f"it has no {_MANIFEST}" if folder.exists() else "there is no such folder"
         raise ModelError(
-            f"{folder} is not an aloof model: it has no {_MANIFEST}. Name the folder you "
-            "saved a model in."
+            f"{folder} is not an aloof model: {lacks}. Name the folder you saved a model in."
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{folder / _MANIFEST} cannot be read: {error}.") from error

@@ -58,6 +58,7 @@ def test_the_export_of_the_documents_needs_one_attempt(here: Path) -> None:
     expected = model.anomaly_score("bookings/februar.csv")
     np.testing.assert_allclose(scores["anomaly_score"].to_numpy(), expected, rtol=1e-14)
     shown = aloof("info", "model").stdout
+    assert "Rows are identified by  column Beleg\n" in shown
     assert "'Betrag' as numbers" in shown
     found = json.loads(aloof("info", "model", "--json").stdout)
     assert [c["read_as"] is None for c in found["columns"]] == [False, True, False, False, True]

@@ -181,6 +181,7 @@ def test_a_table_of_labels_must_be_clear(here: Path) -> None:
         (["parts", "--max-rows", "10"], "--max-rows cannot be used with images"),
         (["table.csv", "--size", "8"], "--size cannot be used with a table"),
         (["table.csv", "--normal", "parts"], "--normal cannot be used with a table"),
+        (["table.csv", "--labels", "l.csv"], "--label COLUMN. If you have a list of ids"),
         (["--normal", "empty"], "empty holds no images"),
         (["--normal", "one"], "got 1 image."),
         (["--normal", "nowhere"], "There is no folder or file 'nowhere'"),

@@ -66,6 +66,13 @@ def test_answers_are_kept_by_id_and_come_back(here: Path) -> None:
     assert out[0]["note"] == "odd"
 
 
+def test_a_list_of_ids_needs_answers(here: Path) -> None:
+    Path("list.csv").write_text("payment,remark\np3,confirmed\n")
+    done = aloof("label", "model", "list.csv")
+    assert done.exit_code == 2
+    assert "list.csv has no column of answers. Add a column 'answer' with 1" in done.stderr
+
+
 def test_conflicts_are_said_and_an_undo_ends_them(here: Path) -> None:
     Path("eve.csv").write_text("payment,answer\np3,1\np4,1\n")
     Path("bob.csv").write_text("payment,answer\np3,0\n")
@@ -76,8 +83,9 @@ def test_conflicts_are_said_and_an_undo_ends_them(here: Path) -> None:
     assert "Took back 1 answer of bob" in done.stdout
     assert not done.stderr
     assert (
-        "Took back 1 answer of eve" in aloof("label", "model", "--undo", "--by", "eve").stdout
+        "Took back 2 answers of eve" in aloof("label", "model", "--undo", "--by", "eve").stdout
     )
+    assert "Took back 0 answers" in aloof("label", "model", "--undo", "--by", "eve").stdout
     done = aloof("label", "model", "--export", "all.csv", "--history", "--json")
     assert json.loads(done.stdout)["n_rows"] == 0
     said = pa_csv.read_csv("all.csv").to_pylist()
@@ -107,7 +115,7 @@ def test_without_ids_rows_are_numbered_in_a_file(here: Path) -> None:
         ("payment,answer\np3,perhaps\n", "'perhaps' in column 'answer' cannot be read"),
         ("payment,answer\n,1\n", "has an answer and no 'payment'"),
         ("id,answer\np3,1\n", "There is no column 'payment'"),
-        ("payment,verdict\np3,1\n", "There is no column 'answer'"),
+        ("payment,verdict\np3,1\n", "no column of answers"),
     ],
 )
 def test_what_cannot_be_read_is_refused_and_nothing_kept(

@@ -206,8 +206,8 @@ def corrupt(path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("nothing", "new.csv", "--out", "o.csv"), "nothing is not an aloof model"),
-        (("train.csv", "new.csv", "--out", "o.csv"), "train.csv is not an aloof model"),
+        (("nothing", "new.csv", "--out", "o.csv"), "an aloof model: there is no such folder"),
+        (("train.csv", "new.csv", "--out", "o.csv"), "train.csv is not an aloof model: it has"),
         (("model", "gone.csv", "--out", "o.csv"), "There is no file gone.csv"),
         (("model", "empty.csv", "--out", "o.csv"), "empty.csv is empty"),
         (("model", "header.csv", "--out", "o.csv"), "but no rows"),

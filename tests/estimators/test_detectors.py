@@ -344,6 +344,18 @@ def test_rows_that_cannot_be_used(X: Any, message: str) -> None:
         short(VAE).fit(X)
 
 
+@pytest.mark.parametrize("value", [np.nan, "Oslo", np.datetime64("2026-01-31")])
+def test_a_table_is_sent_to_what_takes_tables(value: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"amount": [1.0, 2.0, 3.0], "other": [value] * 3})
+    with pytest.raises((TypeError, ValueError)) as error:
+        short(VAE).fit(frame)
+    assert "use aloof.TableDetector or aloof.fit" in error.value.__notes__[0]
+    with pytest.raises(ValueError, match="Expected 2D array") as error:
+        short(VAE).fit([1.0, 2.0, 3.0])
+    assert not hasattr(error.value, "__notes__")
+
+
 def test_wrong_number_of_columns() -> None:
     X, _ = rows()
     model = short(VAE).fit(X)
@@ -429,7 +441,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     n_detectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from aloof import fit_many
-    from aloof.estimators import _fitting
+    from aloof.vae import fitting
 
     X, y = rows()
     models = [short(DualPriorVAE, random_state=k).fit(X, y) for k in range(n_detectors)]
@@ -438,7 +450,7 @@ def test_a_failed_fit_leaves_the_fitted_detector_as_it_was(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_fitting, "train", interrupted)
+    monkeypatch.setattr(fitting, "Run", interrupted)
     for other in (100 * X + 5, X[:, :3]):
         fit = partial(models[0].fit, other, y)
         if n_detectors > 1:

@@ -94,6 +94,27 @@ def test_answers_are_joined_by_id(model: TableModel, folder: Path) -> None:
     assert above(after) > above(before)
 
 
+def test_an_answer_is_about_all_rows_of_its_id(folder: Path, tmp_path: Path) -> None:
+    """A row that was exported twice must not be an anomaly once, and normal once."""
+    table = rows(600, 0, "t")
+    path = tmp_path / "twice.csv"
+    pa_csv.write_csv(pa.concat_tables([table, table.slice(0, 3)]), path)
+    model = package.fit(str(path), id="id", **{**QUICK, "method": "vae"})
+    found = refit(model, answered(("t0", 1), ("t1", 1), ("t2", 0)), max_epochs=1)
+    assert (found.n_anomalies, found.n_lost) == (2, 0)
+    assert found.n_normal + found.n_calibration == 1
+    assert found.model.training["n_anomalies"] == 4
+
+
+def test_answers_by_other_names_are_said_to_be(model: TableModel) -> None:
+    """As spreadsheets do that take 007 for a number."""
+    with pytest.raises(AnswerError, match=r"none of 2 answers.*'7'.*like 't0'") as error:
+        refit(model, answered(("7", 1), ("8", 1)))
+    assert "\n" not in str(error.value)
+    found = refit(model, answered(("7", 1), ("t8", 1)), max_epochs=1)
+    assert any("1 answer taught nothing" in line and "'7'" in line for line in found.lines())
+
+
 def test_rows_to_calibrate_with_stay_so(model: TableModel, folder: Path) -> None:
     scores = model.anomaly_score(folder / "train.csv")
     known = set(np.round(model.detector.calibration_scores_, 9))

@@ -97,6 +97,8 @@ def test_what_is_refused(data: tuple[pd.DataFrame, pd.Series]) -> None:
         TableDetector(detector=DualPriorVAE(standardize=True)).fit(frame, y)
     with pytest.raises(TableError, match=r"got a Series. .*TableDetector\(\).fit"):
         aloof.fit(frame, label=y)
+    with pytest.raises(TableError, match=r"cannot be used with a table. .*TableDetector\(\)"):
+        aloof.fit(frame, y)
     with pytest.raises(LabelError, match=r"380 of 400 rows are .*\(labels={1: 0, 0: 1}\)"):
         TableDetector().fit(frame, 1 - y)
     both = frame.assign(fraud=y)

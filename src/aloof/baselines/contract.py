@@ -149,8 +149,8 @@ class Baseline(ABC, BaseEstimator):  # type: ignore[misc]
             )
         if self.label_use == "optional":
             warnings.warn(
-                f"{name} was given no labelled anomalies (no 1 in y), so it trains as "
-                f"{self.without_labels}.",
+                f"{name} was given no labelled anomalies, so it trains as "
+                f"{self.without_labels}. Label known anomalies with 1.",
                 LabelWarning,
                 stacklevel=4,
             )

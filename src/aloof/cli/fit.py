@@ -245,6 +245,7 @@ def fit(
             kind_of_model.model.kind,
             kind_of_model.fit,
             own=("out", "force"),
+            instead=kind_of_model.model.instead,
             kinds=kind or None,
             date_formats=date_format or None,
             decimal=decimal or None,

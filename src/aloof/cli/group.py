@@ -21,6 +21,8 @@ from aloof.suggestion import did_you_mean
 __all__ = ["Commands", "Gathered", "fail", "tell_skipped"]
 
 _TOLD = 5  # skipped files that are named
+# Click's, or the copy of it that newer versions of typer bring.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class Gathered(TyperGroup):
@@ -85,12 +87,13 @@ class Commands(Gathered):
         before = args.index("--") if "--" in args else len(args)
         ctx.meta["debug"] = "--debug" in args[:before]
         args = [*(a for a in args[:before] if a != "--debug"), *args[before:]]
-        return super().parse_args(ctx, args)
+        with _usage_in_one_line():
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; say in one line what was wrong."""
         try:
-            with _warnings_in_one_line():
+            with _warnings_in_one_line(), _usage_in_one_line():
                 return super().invoke(ctx)
         except AloofError as error:
             if ctx.meta["debug"]:
@@ -114,6 +117,21 @@ def tell_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     if len(skipped) > _TOLD:
         words = f"skipped: {len(skipped) - _TOLD:,} more files; --json lists them all"
         warnings.warn(words, ImageWarning, stacklevel=2)
+
+
+@contextmanager
+def _usage_in_one_line() -> Iterator[None]:
+    """Say what is wrong with a command line, and where to read more."""
+    try:
+        yield
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # it shows the help
+            raise
+        said = str(error.format_message())  # type: ignore[attr-defined]
+        end = "" if said.endswith((".", "?")) else "."
+        context = getattr(error, "ctx", None)
+        more = "" if context is None else f" See: {context.command_path} --help"
+        fail(f"{said}{end}{more}")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aloof.cli.options import Json, Model
+from aloof.cli.wording import in_options
 from aloof.models.loading import open_model
 
 __all__ = ["info"]
@@ -24,9 +25,10 @@ def info(model: Model, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps(found))
         return
-    for term, words in fitted.facts():
-        typer.echo(f"{term:<18}{words}")
-    typer.echo(f"{'Made by':<18}aloof {found['versions']['aloof']}")
+    facts = [*fitted.facts(), ("Made by", f"aloof {found['versions']['aloof']}")]
+    width = max(len(term) for term, _ in facts) + 2
+    for term, words in facts:
+        typer.echo(f"{term:<{width}}{words}")
     if columns := found.get("columns"):
         table = Table("column", "kind", "in training", "missing")
         for column in columns:
@@ -39,4 +41,4 @@ def info(model: Model, as_json: Json = False) -> None:
     for line in found["again"]:
         typer.echo(f"  {line}".rstrip())
     for words in found["training"].get("warnings", ()):
-        typer.echo(f"warning: {words}", err=True)
+        typer.echo(f"warning: {in_options(words)}", err=True)

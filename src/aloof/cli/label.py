@@ -109,7 +109,10 @@ def label(
             else:
                 n_given = len(kept.add(given)) if given else 0
         elif undo:
-            n_undone = int(kept.undo(by=who) is not None)
+            before = [event.number or 0 for event in kept.events()]
+            kept.undo(by=who)  # all that was said at once
+            since = kept.events(after=max(before, default=0))
+            n_undone = sum(event.by == who and event.undoes is not None for event in since)
         standing = kept.standings()
         if export is not None:
             table = (

@@ -224,6 +224,7 @@ def passed(
     what: str,
     *functions: Callable[..., Any],
     own: Collection[str] = (),
+    instead: Mapping[str, str] | None = None,
     **more: Any,
 ) -> list[dict[str, Any]]:
     """Return the options of a command that each function takes; refuse what none takes.
@@ -238,6 +239,8 @@ def passed(
         Their keyword parameters are the options that apply.
     own
         Parameters that the command deals with itself, besides those that all commands do.
+    instead
+        What to do in place of an option that is refused, by its name.
     **more
         Values besides the options, such as ``progress``, or in place of them.
     """
@@ -247,7 +250,8 @@ def passed(
     for parameter in context.command.params:
         name = str(parameter.name)
         if _is_given(context, name) and _NAMES.get(name, name) not in applies:
-            fail(f"{parameter.opts[0]} cannot be used with {what}.")
+            advice = (instead or {}).get(name, "")
+            fail(f"{parameter.opts[0]} cannot be used with {what}. {advice}")
     values = {_NAMES.get(name, name): value for name, value in context.params.items()} | more
     return [{name: values[name] for name in names if name in values} for names in known]
 
@@ -276,7 +280,9 @@ def called(
     """
     with progress_bar("Scoring") as progress:
         more["progress"] = progress
-        reading, options = passed(context, model.kind, model.read, method, own=own, **more)
+        reading, options = passed(
+            context, model.kind, model.read, method, own=own, instead=model.instead, **more
+        )
         opened = model.read(data, **reading)
         if words := model.read_otherwise(opened):
             typer.echo(f"Read {data}: {words}.", err=True)

@@ -82,6 +82,8 @@ __all__ = ["Detector"]
 
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
+# What scikit-learn and NumPy say about gaps, words and times in an array.
+_NOT_NUMBERS = ("contains NaN", "could not convert string", "could not be promoted")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -579,14 +581,22 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         X = as_array(X)
         if not own:
             check_axes(X, type(self).__name__)
-        checked: NDArray[Any] = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=np.uint8 if are_bytes(X) else [np.float64, np.float32],
-            allow_nd=own or getattr(X, "ndim", 0) == 4,
-            ensure_min_samples=2 if reset else 1,
-        )
+        try:
+            checked: NDArray[Any] = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=np.uint8 if are_bytes(X) else [np.float64, np.float32],
+                allow_nd=own or getattr(X, "ndim", 0) == 4,
+                ensure_min_samples=2 if reset else 1,
+            )
+        except (TypeError, ValueError) as error:
+            if any(words in str(error) for words in _NOT_NUMBERS):
+                error.add_note(
+                    f"{type(self).__name__} takes rows of numbers. For tables with gaps, "
+                    "text, categories or times, use aloof.TableDetector or aloof.fit."
+                )
+            raise
         if self.filters is not None and (own or checked.ndim != 4):
             raise ValueError(
                 "filters only apply to aloof's own networks for images (n, channels, height, "

@@ -72,8 +72,8 @@ class LabelledDetector(Detector):
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         if len(problem.anomaly) == 0:
             warn_caller(
-                f"{type(self).__name__} was given no labelled anomalies (no 1 in y), so it "
-                "trains as a plain VAE.",
+                f"{type(self).__name__} was given no labelled anomalies, so it trains as a "
+                "plain VAE. Label known anomalies with 1.",
                 LabelWarning,
             )
             return

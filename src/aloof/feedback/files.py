@@ -64,7 +64,12 @@ def read_answers(
     key = str(id or own_id or _key(model))
     check_column(key, names, "rows' names (--id)")
     wanted = [name for name in (_ANSWER, "label", own_label) if name in names]
-    column = str(label or (wanted[0] if wanted else _ANSWER))
+    if label is None and not wanted:
+        raise AnswerError(
+            f"{data} has no column of answers. Add a column {_ANSWER!r} with 1 for anomalies "
+            "and 0 for normal rows, or say which column it is: --label COLUMN."
+        )
+    column = str(label or wanted[0])
     check_column(column, names, "answers (--label)")
     rows = read_text(key, one_array(table[key])).to_pylist()
     given = read_text(column, one_array(table[column])).to_pylist()

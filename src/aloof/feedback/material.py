@@ -132,13 +132,13 @@ class Material(ABC):
     seed: int
 
     @cached_property
-    def places(self) -> Mapping[Key, int]:
-        """Where each name is."""
-        return {key: place for place, key in enumerate(self.keys)}
+    def names(self) -> frozenset[Key]:
+        """How answers may name one of these."""
+        return frozenset(self.keys)
 
     def joined(self, answers: Mapping[Key, int]) -> dict[int, int]:
-        """Return what is answered about which places."""
-        return {self.places[key]: label for key, label in answers.items() if key in self.places}
+        """Return what is answered about which places; several may have one name."""
+        return {place: answers[key] for place, key in enumerate(self.keys) if key in answers}
 
     @abstractmethod
     def profile(self, model: Any, train: NDArray[np.int64]) -> Any:
@@ -195,7 +195,7 @@ class _Rows(Material):
         self, model: TableModel, standing: Mapping[Key, Standing], compare: Any
     ) -> tuple[list[Key], NDArray[Any]]:
         """Rows are kept with their answers."""
-        keys = [k for k, e in standing.items() if k not in self.places and e.values is not None]
+        keys = [k for k, e in standing.items() if k not in self.names and e.values is not None]
         return keys, encode_kept(model, standing, keys)
 
 
@@ -222,9 +222,7 @@ class _Images(Material):
         """Images are read again where they were reviewed."""
         pixels, keys = (self.features[:0], []) if compare is None else compare
         known = [
-            place
-            for place, key in enumerate(keys)
-            if key in standing and key not in self.places
+            place for place, key in enumerate(keys) if key in standing and key not in self.names
         ]
         return [keys[place] for place in known], take(pixels, np.array(known, np.int64))
 

@@ -65,6 +65,8 @@ class Refit:
         Rows where reviewers are unsure or disagree.
     seconds
         How long it took.
+    called
+        What one of the lost answers calls its row, and what the rows are called, in words.
     """
 
     model: Refittable
@@ -77,6 +79,7 @@ class Refit:
     n_lost: int
     n_open: int
     seconds: float
+    called: str = ""
 
     def lines(self) -> list[str]:
         """Say what was learned from."""
@@ -96,7 +99,7 @@ class Refit:
         if self.n_lost:
             said.append(
                 f"{count(self.n_lost, 'answer')} taught nothing: the rows are not in the "
-                "table, and were not kept with the answers."
+                f"table, and were not kept with the answers. {self.called}".rstrip()
             )
         if self.n_open:
             said.append(
@@ -176,11 +179,16 @@ def refit(
     known_elsewhere, more = rows.elsewhere(model, standing, others)
     elsewhere = [key for key in known_elsewhere if key in sure]
     more = more[[place for place, key in enumerate(known_elsewhere) if key in sure]]
-    held = {
-        key
-        for key in sure
-        if held_out_by_name(key) and (key in rows.places or key in elsewhere)
-    }
+    there = rows.names.union(elsewhere)
+    held = {key for key in sure if held_out_by_name(key) and key in there}
+    lost = [key for key in sure if key not in there]
+    called = _called(lost, rows.keys)
+    if data is None and sure and len(lost) == len(sure):
+        raise AnswerError(
+            f"Nothing to learn: none of {count(len(sure), 'answer')} is about {model.things} "
+            f"that the model was fitted to. {called} Answer by the names in the data, or name "
+            f"the data that has these {model.things}."
+        )
     if len(sure) < ENOUGH_ANSWERS or sum(sure[key] for key in held) < FEWEST_HELD_OUT:
         held = set()
     known = rows.joined(sure)
@@ -242,11 +250,11 @@ def refit(
         label: sum(
             1
             for key, value in sure.items()
-            if value == label and key not in held and (key in rows.places or key in elsewhere)
+            if value == label and key not in held and key in there
         )
         for label in (ANOMALY, NORMAL)
     }
-    confirmed = sum(rows.keys[place] in sure for place in calibration)
+    confirmed = len({rows.keys[place] for place in calibration}.intersection(sure))
     training = {
         **model.training,
         "n_anomalies": int((y == ANOMALY).sum()),
@@ -287,10 +295,19 @@ def refit(
         len(held),
         confirmed,
         len(elsewhere),
-        len(sure) - len(known) - len(elsewhere),
+        len(lost),
         len(standing) - len(sure),
         time.monotonic() - started,
+        called,
     )
+
+
+def _called(lost: Sequence[Key], keys: Sequence[Key]) -> str:
+    """Say what an answer calls a row that is not there, and what the rows are called."""
+    if not lost or not keys:
+        return ""
+    theirs, ours = ("/".join(filter(None, key)) for key in (lost[0], keys[0]))
+    return f"An answer is about {theirs!r}, but names there are like {ours!r}."
 
 
 def _scores(model: Refittable, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -58,6 +58,8 @@ class Model(ABC):
     kind: ClassVar[str]  # what is modelled, in words: "a table"
     things: ClassVar[str]  # what is scored, in the plural: "rows"
     error: ClassVar[type[AloofError]]
+    # What to do in place of an option that is not for it, by the option's name.
+    instead: ClassVar[Mapping[str, str]] = {}
 
     @property
     def threshold(self) -> Threshold:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aloof.estimators import DETECTORS, Detector, fit_many
 from aloof.exceptions import AloofError, CalibrationWarning
 from aloof.labels import ANOMALY, NORMAL, UNLABELLED, normal_rows, with_gaps
+from aloof.suggestion import closest
 from aloof.training import Stream, derive
 
 __all__ = ["check_choices", "distil_detector", "fit_detector", "hold_out"]
@@ -20,6 +21,7 @@ __all__ = ["check_choices", "distil_detector", "fit_detector", "hold_out"]
 # More for calibration than this no decision needs, and training rows are worth more.
 _MOST_CALIBRATION = 10_000
 _OURS = {
+    "epochs": "here it is called max_epochs",
     "n_members": "here it is called members",
     "random_state": "here it is called seed",
     "labels": "labels are read before the detector sees them",
@@ -66,6 +68,10 @@ def check_choices(
             f"{calibration}."
         )
     kind = DETECTORS[method]
+    names = {name for each in DETECTORS.values() for name in each._get_param_names()}
+    if unknown := sorted(set(parameters) - names):
+        near = closest(unknown[0], sorted(names))
+        raise error(f"{kind.__name__} has no parameter {unknown[0]!r}{near}.")
     known = {
         name: value for name, value in parameters.items() if name in kind._get_param_names()
     }

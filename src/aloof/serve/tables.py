@@ -53,7 +53,7 @@ class ServedTable(Served[TableRows]):
             name for name, one in self._by_name.items() if isinstance(one, NumberColumn)
         }
         self._reader = TableReader(model, self._filling, limits, lambda: self.rules())
-        self._watch = DriftWatch(model)
+        self._watch = DriftWatch(self._filling)
 
     def read(self, content: Content, asked: Asked) -> TableRows:
         """Return the rows of a body."""
@@ -330,7 +330,7 @@ class ServedTable(Served[TableRows]):
 
     def forget(self) -> None:
         """Forget the latest rows."""
-        self._watch = DriftWatch(self.model)
+        self._watch = DriftWatch(self._filling)
 
     def drift(self) -> list[str]:
         """Return kinds of differences between the latest rows and those of the training."""

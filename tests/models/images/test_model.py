@@ -18,6 +18,7 @@ from aloof.exceptions import (
     ImageWarning,
     LabelError,
     ModelError,
+    TableError,
 )
 from aloof.models.images import ImageModel, ImageSet, fit_images, read_images
 
@@ -105,6 +106,22 @@ def test_images_without_a_label_count_as_normal(tmp_path: Path) -> None:
         model = fit_images(tmp_path, labels=labels | {"bad/999.png": 1}, **TINY)
     assert model.training["n_unlabelled"] == 21
     assert model.training["n_anomalies"] == 2
+
+
+def test_a_table_may_list_the_bad_images_alone(tmp_path: Path) -> None:
+    """Most images must be normal to learn from, but a table need not name them."""
+    parts(tmp_path / "all", good=20, bad=3)
+    table = tmp_path / "bad.csv"
+    table.write_text("file,label\n" + "".join(f"bad/{i:03}.png,1\n" for i in range(3)))
+    model = fit_images(tmp_path / "all", labels=table, **TINY)
+    assert model.training["n_anomalies"] == 3
+    assert model.training["n_unlabelled"] == 20
+    table.write_text(f"{table.read_text()}good/000.png,0\n")
+    found = model.evaluate(tmp_path / "all", labels=table)  # of these, most are bad
+    assert (found.n_anomalies, found.n_normal) == (3, 1)
+    table.write_text("file\nbad/000.png\n")
+    with pytest.raises(TableError, match=r"no column of labels beside 'file'\. Add one"):
+        fit_images(tmp_path / "all", labels=table, **TINY)
 
 
 def test_names_without_folders_must_be_clear(tmp_path: Path) -> None:

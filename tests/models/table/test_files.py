@@ -261,6 +261,21 @@ def test_what_is_not_there_is_said(tmp_path: Path, files) -> None:
     assert open_source(files["csv"], format="csv").names == ("i", "t")
 
 
+def test_json_is_not_mistaken_for_csv(tmp_path: Path) -> None:
+    """Its lines are rows, and commas are in them; what follows files does read it."""
+    lines = '{"a": 1, "b": {"c": 2}}\n{"a": 3}\n'
+    for name, content, words in (
+        ("a.jsonl", lines, r"a\.jsonl holds JSON lines, which only --follow reads"),
+        ("a.csv", lines, r"a\.csv holds JSON, not CSV"),
+        ("b.csv", '[\n  {"a": 1},\n  {"a": 2}\n]\n', r"b\.csv holds JSON, not CSV"),
+    ):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(TableError, match=words):
+            open_source(tmp_path / name).read()
+    (tmp_path / "c.csv").write_text('{a},"[{""b"": 1}]"\n1,2\n')
+    assert open_source(tmp_path / "c.csv").names == ("{a}", '[{"b": 1}]')
+
+
 def test_files_of_a_folder_may_differ_in_order_and_type_but_not_lack_a_column(tmp_path) -> None:
     pq.write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"b": ["z"], "a": [2.5]}), tmp_path / "2.parquet")

@@ -179,7 +179,21 @@ def test_lines_that_cannot_be_read_have_an_error_and_the_others_scores(
     assert ["error" in row for row in found] == [False, True, True, True, True, False]
     assert [row["line"] for row in found] == [1, 2, 3, 4, 5, 7]
     assert found[0]["anomaly_score"] == found[-1]["anomaly_score"]
-    assert "dict" in found[3]["error"]
+    assert "'amount' holds an object" in found[3]["error"]
+
+
+@pytest.mark.parametrize(("missing", "taken"), [("refuse", "missing"), ("fill", "typical")])
+def test_a_key_that_no_row_has_counts_as_is_said(
+    model: TableModel, tmp_path: Path, missing: Any, taken: str
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out.jsonl"
+    lines = as_json(rows(20, 0).drop_columns("city"))
+    source.write_text("".join(f"{line}\n" for line in lines))
+    with running(model, source, out, missing_columns=missing) as said:
+        found = waited(out, 20)
+    assert f"`city`: the column is gone; its values count as {taken}" in said
+    blamed = "`city` is missing, which it never was in training"
+    assert any(blamed in row["reasons"] for row in found) == (taken == "missing")
 
 
 def test_a_row_is_scored_alike_whatever_stands_beside_it(

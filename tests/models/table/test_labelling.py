@@ -7,7 +7,12 @@ import pyarrow as pa
 import pytest
 
 from aloof.exceptions import LabelError, TableError
-from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.labelling import (
+    check_column,
+    check_labels,
+    check_share,
+    read_label_column,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,9 @@ def test_labels_that_cannot_be_read_are_listed() -> None:
 
 def checked(values: list[Any], anomaly: str | None = None) -> None:
     column = pa.array(values)
-    check_labels("y", column, read_label_column("y", column, anomaly), anomaly)
+    labels = read_label_column("y", column, anomaly)
+    check_labels("y", column, labels, anomaly)
+    check_share(labels)
 
 
 def test_labels_that_may_mean_something_else_are_refused() -> None:

@@ -425,7 +425,7 @@ def test_few_rows_leave_few_to_calibrate_with_and_say_so() -> None:
     for refused in (lambda: model.p_values(tiny), lambda: model.set_threshold(fdr=0.1)):
         with pytest.raises(TableError, match="no calibration rows"):
             refused()
-    with pytest.raises(TableError, match=r"at least 2 rows not labelled .* got 1 row"):
+    with pytest.raises(TableError, match=r"labelled as anomalies \(better 1,000\); got 1 row"):
         fit({"a": [1.0, 2.0], "bad": [1, 0]}, label="bad")
 
 
@@ -446,6 +446,8 @@ def test_without_calibration_all_rows_are_trained_on() -> None:
         ({"calibration": 1.0}, "less than 1"),
         ({"label": "country"}, r"Cannot read the labels in column 'country': 'DK', 'FI', 'SE'"),
         ({"n_members": 3}, "set 'n_members': here it is called members"),
+        ({"epochs": 3}, "set 'epochs': here it is called max_epochs"),
+        ({"max_epoch": 3}, r"has no parameter 'max_epoch' \(did you mean 'max_epochs'"),
         ({"encoder": print, "decoder": print}, "its own networks"),
         ({"anomaly_value": "1"}, "needs the column"),
         ({"kinds": {"agee": "number"}}, r"'agee' \(did you mean 'age'"),
@@ -461,8 +463,9 @@ def test_what_is_odd_about_a_table_is_said_and_kept() -> None:
     table = labelled(600, 4, seed=16).append_column(
         "note", pa.array([f"n{i}" for i in range(600)])
     )
-    with pytest.warns(TableWarning, match="'note' holds ids"):
-        model = fit(table, label="bad", id="order", **SHORT)
+    with pytest.warns(TableWarning, match="'note' holds ids") as told:
+        model = aloof.fit(table, label="bad", id="order", **SHORT)
+    assert {warning.filename for warning in told} == {__file__}  # where it was called
     assert any("'note'" in words for words in model.training["warnings"])
     assert "note" not in model.columns
     kept = {"note": "category"}

@@ -53,13 +53,14 @@ def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
         ("out.xyz", "'out.xyz': unknown ending"),
         ("out", "'out': unknown ending"),
         ("nowhere/out.csv", "no folder"),
-        ("folder.csv", "is a folder"),
+        ("folder.csv", r"is a folder. Name a file in it: .*folder\.csv/scores\.csv"),
+        ("new/", "is a folder"),
     ],
 )
 def test_what_cannot_be_written_is_said_before(name: str, message: str, tmp_path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match=message):
-        check_output(tmp_path / name, force=True)
+        check_output(f"{tmp_path}/{name}", force=True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "arrow"])

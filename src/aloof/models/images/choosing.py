@@ -195,8 +195,9 @@ def choose_patches(
         chosen, rest = ("patches", "whole") if by_patches >= by_whole else ("whole", "patches")
         best, worst = max(by_patches, by_whole), min(by_patches, by_whole)
         words = {"patches": "patches", "whole": "whole images"}
+        more, than = ("more", "than") if best - worst >= 0.005 else ("as much", "as")
         return chosen == "patches", (
-            f"{words[chosen]}: labelled anomalies stand out more by them than by "
+            f"{words[chosen]}: labelled anomalies stand out {more} by them {than} by "
             f"{words[rest]} (AUROC {best:.2f} and {worst:.2f} by distances alone)"
         )
     share = float(far[0].mean()) / 2  # two patches drawn at random are 2 apart

@@ -201,6 +201,11 @@ def _column_of_labels(table: pa.Table, id: str, path: str) -> str:
     others = [name for name in table.column_names if name != id]
     if len(others) == 1:
         return str(others[0])
+    if not others:
+        raise TableError(
+            f"{path} has no column of labels beside {id!r}. Add one: 1 for anomalies, 0 for "
+            "normal images."
+        )
     likely = [name for name in others if name.lower() in _COMMON_NAMES]
     if len(likely) == 1:
         return str(likely[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import sys
 import warnings
@@ -33,6 +34,7 @@ __all__ = ["Delimited"]
 _BLOCK = 4 * 2**20
 # So many lines at the end may be something else than rows: totals, notes.
 _MOST_FOOTERS = 20
+_LIST_OF_OBJECTS = re.compile(r'\[\s*\{\s*"[^"\n]*"\s*:')
 _CALLED = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
@@ -233,6 +235,11 @@ class Delimited(Format):
         if known is not None and known.beginning == hash(stream.beginning):
             opened = self._known[path] = replace(known, stream=stream)
             return opened
+        if _is_json(stream.beginning):
+            raise TableError(
+                f"{what} holds JSON, not CSV. Only --follow reads JSON lines. Write the rows "
+                "as CSV, a column for each value."
+            )
         place = find_table(
             stream.beginning,
             is_whole=stream.is_whole,
@@ -386,6 +393,17 @@ def _warn(named: str, words: str, about: str) -> None:
 
 def _has_line_end(row: pa.RecordBatch) -> bool:
     return any("\n" in (value.as_py() or "") for column in row.columns for value in column)
+
+
+def _is_json(text: str) -> bool:
+    """Say whether a text begins with an object of JSON, alone in a line or in a list."""
+    text = text.lstrip()
+    if not text.startswith("{"):
+        return _LIST_OF_OBJECTS.match(text) is not None
+    try:
+        return isinstance(json.loads(text.partition("\n")[0]), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _check_name(what: str, place: Place) -> None:

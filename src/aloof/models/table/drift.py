@@ -201,7 +201,8 @@ def find_drift(
     found = []
     for column in encoder.columns:
         if column.name not in names:
-            taken = "missing" if column.missing_share else "typical"
+            # Those who fill nothing, and score a row without the key, take it as missing.
+            taken = "typical" if encoder.fills and not column.missing_share else "missing"
             words = f"the column is gone; its values count as {taken}"
             found.append(Drift(column.name, "gone", f"`{column.name}`: {words}"))
     expected = {*encoder.names, *encoder.dropped, *known}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -308,11 +308,11 @@ def event_tables(
     mixed = [
         name
         for name, column in columns.items()
-        if len({_sort(kind, name in numbers) for kind in {*map(type, column)}} - {None}) > 1
+        if len({_sort(name, kind, numbers) for kind in {*map(type, column)}} - {None}) > 1
     ]
     groups: dict[tuple[str | None, ...], list[int]] = {}
     for place in range(len(rows)):
-        key = tuple(_sort(type(columns[name][place]), name in numbers) for name in mixed)
+        key = tuple(_sort(name, type(columns[name][place]), numbers) for name in mixed)
         groups.setdefault(key, []).append(place)
     found = []
     for places in groups.values():
@@ -345,15 +345,18 @@ def _column(values: list[Any], is_number: bool) -> pa.Array | list[Any]:
     return values
 
 
-def _sort(kind: type, is_number: bool) -> str | None:
-    """Return what values of a type are, where types matter; None: nothing."""
+def _sort(name: str, kind: type, numbers: Collection[str]) -> str | None:
+    """Return what values of a column and a type are, where types matter; None: nothing."""
     if kind is type(None):
         return None
     if kind in (int, float):
-        return "number" if is_number else kind.__name__
+        return "number" if name in numbers else kind.__name__
     if kind in (bool, str):
         return kind.__name__
-    raise TableError(f"a value is of type {kind.__name__}, not a number or text")
+    what = "a list" if kind is list else "an object"
+    raise TableError(
+        f"{name!r} holds {what}; a column holds text, numbers, true, false or null"
+    )
 
 
 def _no_number(word: str) -> float:

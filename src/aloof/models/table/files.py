@@ -52,12 +52,19 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "parquet": (),
     "arrow": (),
 }
+_LINES = (
+    "holds JSON lines, which only --follow reads. Save it as .csv or .parquet, a column for "
+    "each value"
+)
 # What to do about files of other programs.
 _ADVICE = {
     ".xls": "is an old Excel workbook. Save it as .xlsx or .csv",
     ".xlsb": "is a binary workbook. Save it as .xlsx or .csv",
     ".ods": "is a LibreOffice workbook. Save it as .xlsx or .csv",
     ".json": "is JSON, which aloof does not read as a table. Save it as .csv or .parquet",
+    ".jsonl": _LINES,
+    ".ndjson": _LINES,
+    ".mat": "is a MATLAB file. Save it as .csv or .parquet",
     ".zip": "is an archive without exactly one CSV or TSV file. Unpack it, and name a file",
 }
 

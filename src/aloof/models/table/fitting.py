@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aloof.estimators import DETECTORS
-from aloof.exceptions import TableError, TableWarning
+from aloof.exceptions import TableError, TableWarning, warn_caller
 from aloof.labels import ANOMALY, UNLABELLED
 from aloof.models import check_choices, distil_detector, fit_detector, hold_out, made_by
 from aloof.models.table.dialects import Wishes
@@ -25,7 +24,12 @@ from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.files import Source, column_names, open_source
 from aloof.models.table.formats import FormatName
 from aloof.models.table.frames import to_table
-from aloof.models.table.labelling import check_column, check_labels, read_label_column
+from aloof.models.table.labelling import (
+    check_column,
+    check_labels,
+    check_share,
+    read_label_column,
+)
 from aloof.models.table.locating import locating_errors
 from aloof.models.table.model import TableModel
 from aloof.models.table.sampling import Sample, sample
@@ -200,6 +204,7 @@ def fit(
             labels = read_label_column(label, table[label], anomaly_value)
     if label is not None:
         check_labels(label, table[label], labels, anomaly_value)
+        check_share(labels)
         table = table.drop_columns(label)
     train, held_out = hold_out(
         labels, calibration, seed, things="rows", better=1000, error=TableError
@@ -222,7 +227,7 @@ def fit(
         )
     remarks = [*encoder.warnings, *_like_labels(table, labels)]
     for words in remarks:
-        warnings.warn(words, TableWarning, stacklevel=2)
+        warn_caller(words, TableWarning)
     method = method or _METHOD
     if method != "vae" and (labels == ANOMALY).any() and _only_text(encoder):
         parameters |= _long(int((labels[train] != ANOMALY).sum()), parameters)

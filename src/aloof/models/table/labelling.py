@@ -20,7 +20,7 @@ from aloof.models.table.locating import Misread, MisreadLabels
 from aloof.suggestion import closest
 from aloof.written.cells import MISSING_WORDS
 
-__all__ = ["check_column", "check_labels", "read_label_column"]
+__all__ = ["check_column", "check_labels", "check_share", "read_label_column"]
 
 # Yes and no, true and false, as spreadsheets and people write them.
 _YES = (
@@ -118,6 +118,11 @@ def check_labels(
             f"Column {name!r} has another value in each of {len(labels):,} rows, so it can "
             "hardly be that of the labels."
         )
+
+
+def check_share(labels: NDArray[np.int64]) -> None:
+    """Raise where so many rows to learn from are anomalies that it must be a mistake."""
+    n_anomalies = int((labels == ANOMALY).sum())
     if 2 * n_anomalies > len(labels):
         raise LabelError(
             f"{n_anomalies:,} of {len(labels):,} rows are labelled as anomalies. Most rows "

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,10 @@ __all__ = ["TableModel"]
 # What the manifest holds of a model, beside its encoder and detector.
 _STATE = ("label", "id", "drop", "anomaly_value", "training")
 _READING, _PROFILE = "reading", "profile"
+_LABELS = (
+    "Labels are a column of the table: --label COLUMN. If you have a list of ids instead: fit "
+    "with --id and without labels, then aloof label MODEL LIST and aloof refit MODEL."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -95,6 +99,9 @@ class TableModel(Model):
     profile: Profile | None = None
 
     section, kind, things, error = "table", "a table", "rows", TableError
+    instead: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("labels", "anomaly", "normal"), _LABELS
+    )
 
     def __repr__(self) -> str:
         return (
@@ -275,7 +282,7 @@ class TableModel(Model):
             A frame, a path or a `Source`.
         """
         source = self.read(data)
-        return self.drift_in(self._sampled(source), column_names(source))
+        return self._accepting("fill").drift_in(self._sampled(source), column_names(source))
 
     def _sampled(self, data: Any) -> RowSample:
         """Return a few thousand rows of a file or a frame, drawn at random."""

@@ -63,6 +63,10 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     target = path_of(name)
     if isinstance(target, Path) and _is_device(target):
         return
+    if name.endswith(("/", os.sep)) or target.is_dir():
+        raise TableError(
+            f"{name} is a folder. Name a file in it: {name.rstrip('/' + os.sep)}/scores.csv."
+        )
     if not can_be_written(target):
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,8 @@ class ConstantColumn(Column):
             else f"is always {short(value)!r} in training. Any other value"
         )
         words = (
-            f"Column {name!r} {what} will count as never seen. Drop the column if that should "
-            "not matter."
+            f"Column {name!r} {what} will count as never seen. If that should not matter, "
+            f"leave the column out: drop=[{name!r}] (--drop {quote(name)})."
         )
         return Choice(cls(name, value, number, missing_share), warnings=(words,))
 

@@ -121,7 +121,8 @@ def test_files_have_the_scores_of_the_model_without_torch(folder: Path) -> None:
     assert tuple(row["file"] for row in rows) == wanted.names
     assert "pages.tif#2" in wanted.names
     found = np.array([float(row["anomaly_score"]) for row in rows])
-    np.testing.assert_allclose(found, wanted.anomaly_score, rtol=1e-5, atol=1e-5)
+    # Random weights make features that are much alike: their last digits count.
+    np.testing.assert_allclose(found, wanted.anomaly_score, rtol=1e-4)
     assert [row["is_anomaly"] == "true" for row in rows] == wanted.is_anomaly.tolist()
 
 

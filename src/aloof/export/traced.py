@@ -341,6 +341,10 @@ def _take(call: _Call, x: Any, axis: int, places: Any) -> Value:
     return call.value(x).do("Gather", call.value(places), axis=axis)
 
 
+def _lowest(call: _Call, x: Any, axis: int, keeps: bool = False) -> Value:
+    return call.value(x).do("ArgMin", dtype=np.int64, axis=axis, keepdims=int(keeps))
+
+
 def _unbind(call: _Call, x: Any, axis: int = 0) -> list[Value]:
     n = len(call._node.meta["val"])
     return [_select(call, x, axis, place) for place in range(n)]
@@ -417,6 +421,7 @@ _OPERATIONS: dict[Any, Callable[..., Any]] = {
     _aten.sum: _reduce("ReduceSum"),
     _aten.amax: _reduce("ReduceMax"),
     _aten.amin: _reduce("ReduceMin"),
+    _aten.argmin: _lowest,
     _aten.cat: _cat,
     _aten.view: lambda call, x, _: call.to_shape(x),
     _aten._unsafe_view: lambda call, x, _: call.to_shape(x),

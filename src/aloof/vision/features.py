@@ -141,9 +141,13 @@ def _tiles(side: int, margin: int, stride: int) -> list[tuple[int, Tensor]]:
 
 
 def joined_maps(maps: list[Tensor]) -> Tensor:
-    """Return all maps as one, ``(n, size, rows, columns)``, smoothed, on the finest grid."""
+    """Return all maps as one, ``(n, size, rows, columns)``, smoothed, on the finest grid.
+
+    Beyond the border there is nothing: means of the border repeated would be means of fewer
+    values, which differ more, so that normal images would be odd at their borders.
+    """
     grid = maps[0].shape[2:]
-    smooth = [F.avg_pool2d(F.pad(one, (1, 1, 1, 1), "replicate"), 3, 1) for one in maps]
+    smooth = [F.avg_pool2d(F.pad(one, (1, 1, 1, 1)), 3, 1) for one in maps]
     rest = (
         F.interpolate(one, grid, mode="bilinear", align_corners=False) for one in smooth[1:]
     )

@@ -75,5 +75,9 @@ def distances(
         far = torch.addmm(squares, some, bank.T, alpha=-2)
         if own is not None and owners is not None:
             far[own[start : start + block, None] == owners] = torch.inf
-        found.append(far.amin(1) + some.square().sum(1))
-    return torch.cat(found).clamp_min(0) / rows.shape[1]
+        # Which is nearest is found by products; how near, by differences, which are exact.
+        apart = (some - bank.index_select(0, far.argmin(1))).square().mean(1)
+        if own is not None:
+            apart[far.amin(1) == torch.inf] = torch.inf
+        found.append(apart)
+    return torch.cat(found)

@@ -163,7 +163,7 @@ def test_skipped_files_are_told_and_counted(tmp_path: Path) -> None:
 def test_one_image_is_too_few(tmp_path: Path) -> None:
     save(tmp_path / "good" / "x.png", disc(np.random.default_rng(0)))
     with pytest.raises(
-        ImageError, match=r"at least 2 images not labelled .* better 200.* got 1 image\."
+        ImageError, match=r"at least 2 images not labelled .*better 200.* got 1 image\."
     ):
         fit_images(normal=tmp_path / "good")
 

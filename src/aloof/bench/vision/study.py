@@ -23,6 +23,9 @@ from aloof.bench.vision.systems import LABELLED_ONLY, UNLABELLED_ONLY, Bench, ru
 
 __all__ = ["VisionCase", "VisionStudy", "make_vision"]
 
+# In their second revision: features of whole images have unit length, and beyond the border of
+# feature maps there is nothing, rather than the border again.
+_SECOND = ("whole", "patches", "memory")
 _Key = tuple[str, int]  # a problem and a seed
 
 _MEASURES = {
@@ -59,8 +62,7 @@ class VisionStudy(Study[VisionCase]):
         names = ("normal", "test", "side", "backbone")
         if case.system not in UNLABELLED_ONLY:
             names += ("members", "max_epochs")  # type: ignore[assignment]
-        # Features of whole images have unit length since the second revision.
-        number = revision("dp") + case.system.startswith("whole")
+        number = revision("dp") + case.system.startswith(_SECOND)
         return Identity({name: getattr(self.spec, name) for name in names}, {}, number)
 
     def groups(self, cases: Sequence[VisionCase], where: Where) -> Iterable[Group[VisionCase]]:

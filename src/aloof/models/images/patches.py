@@ -53,8 +53,8 @@ PATCH_DEFAULTS: dict[str, Any] = {
     "learning_rate": 2e-3,
 }
 _STEPS = 1500  # batches that a network learns from
-_MOST_PATCHES = 20_000  # of normal images, to learn from
-_MEMORY = 1_000  # of them that are kept
+_MOST_PATCHES = 40_000  # of normal images, to learn from
+_MEMORY = 3_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
 _SCALED_BY = 100  # images whose patches say what is usual
 _TOP = 0.01  # share of the patches of an image that make up its score

@@ -99,7 +99,7 @@ def main() -> None:
         write(problem.normal, folder / "good")
         write(problem.labelled, folder / "bad")
         write(problem.test, folder / "new")
-        found["measured"] = []
+        found["runs"] = []
         for view in ("patches", "whole"):
             heard, tell = context.Pipe(duplex=False)
             process = context.Process(target=measured, args=(folder, view, tell))
@@ -107,7 +107,7 @@ def main() -> None:
             process.join()
             if process.exitcode:
                 raise SystemExit(process.exitcode)
-            found["measured"].append(heard.recv())
+            found["runs"].append(heard.recv())
     text = json.dumps(found, indent=1)
     if given.out is not None:
         given.out.write_text(text + "\n")

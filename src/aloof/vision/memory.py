@@ -75,7 +75,7 @@ def distances(
         far = torch.addmm(squares, some, bank.T, alpha=-2)
         if own is not None and owners is not None:
             far[own[start : start + block, None] == owners] = torch.inf
-        # Which is nearest is found by products; how near, by differences, which are exact.
+        # Which is nearest is found by products; how near, by differences, which round less.
         apart = (some - bank.index_select(0, far.argmin(1))).square().mean(1)
         if own is not None:
             apart[far.amin(1) == torch.inf] = torch.inf

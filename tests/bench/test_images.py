@@ -28,6 +28,7 @@ from aloof.bench.images import (
 )
 from aloof.bench.images import study as module
 from aloof.bench.images.settings import image_setting
+from aloof.bench.images.shallow import Task
 from aloof.bench.images.specification import IMAGE_VARIANTS
 from aloof.bench.images.splits import class_pairs, make_image_split
 from aloof.bench.images.systems import configuration
@@ -140,12 +141,14 @@ def test_systems_of_a_family_are_what_they_are_alone(tmp_path: Path) -> None:
     methods = ["cae", "oc-svm-hybrid", "ssad-hybrid", "deep-svdd", "deep-sad"]
     options = {"members": 2, "gamma_l": [0.0, 0.1], "baseline_epochs": 1}
 
-    def found(methods: list[str], folder: str, stack: int) -> dict[tuple[str, int], float]:
+    def found(
+        methods: list[str], folder: str, stack: int, jobs: int = 1
+    ) -> dict[tuple[str, int], float]:
         study = sweep({**options, "methods": methods, "stack": stack}, noise)
-        records = run_study(study, tmp_path / folder, device="cpu")
+        records = run_study(study, tmp_path / folder, device="cpu", jobs=jobs)
         return {(record["method"], record["normal"]): record["auroc"] for record in records}
 
-    together = found(methods, "together", 100)
+    together = found(methods, "together", 100, jobs=2)
     assert len({round(auroc, 3) for auroc in together.values()}) > 12, "no two are mistaken"
     for method in methods[1:]:
         alone = found([method], method, 2)  # one problem at a time
@@ -157,10 +160,10 @@ def test_records_are_written_as_cases_are_scored(
     stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fit(_: ImageSpecification, cases: list[ImageCase], *__: object) -> list[object]:
-        def score(images: np.ndarray) -> np.ndarray:
-            return images.mean((1, 2, 3))[None]
+        def score(images: np.ndarray) -> Task:
+            return lambda: images.mean((1, 2, 3))[None]
 
-        def stop(_: np.ndarray) -> np.ndarray:
+        def stop(_: np.ndarray) -> Task:
             raise KeyboardInterrupt
 
         return [score] * (len(cases) - 1) + [stop]

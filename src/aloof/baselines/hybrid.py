@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,14 @@ from aloof.training import Stream, derive
 __all__ = ["CodeDetectors", "Hybrid"]
 
 
+class Encoder(Protocol):
+    """What codes come from: trained members of `Autoencoder`, or what stands in for them."""
+
+    def encode(self, X: NDArray[Any], /) -> NDArray[np.float64]:
+        """Return each member's codes of rows, ``(members, n, size)``."""
+        ...
+
+
 class CodeDetectors:
     """A shallow method on the standardised codes of each member of an autoencoder.
 
@@ -27,7 +35,7 @@ class CodeDetectors:
     detector
         The shallow method; clones of it are fitted.
     autoencoder
-        Trained members of `Autoencoder`.
+        Has the codes.
     X, labels
         Rows of any shape; 1 anomaly, 0 normal, -1 unlabelled.
     seed
@@ -42,7 +50,7 @@ class CodeDetectors:
     def __init__(
         self,
         detector: Baseline,
-        autoencoder: Fitted,
+        autoencoder: Encoder,
         X: NDArray[Any],
         labels: NDArray[np.int64],
         seed: int,

@@ -21,7 +21,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
 from aloof.bench.images.plot import plot_images
-from aloof.bench.images.specification import ImageCase, ImageSpecification, with_setting
+from aloof.bench.images.shallow import carried_out
+from aloof.bench.images.specification import (
+    Detector,
+    ImageCase,
+    ImageSpecification,
+    with_setting,
+)
 from aloof.bench.images.splits import ImageSplit, make_image_split
 from aloof.bench.images.systems import configuration, family, fit_cases
 from aloof.bench.images.tables import csv_lines, image_grids
@@ -119,24 +125,26 @@ class ImageStudy(Study[ImageCase]):
         """Train all cases of a chunk, then yield the outcome of each as it is scored."""
         data, started = self.data, time.monotonic()
         splits = [self.split(case) for case in cases]
-        scores = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
+        asking = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
         trained = (time.monotonic() - started) / len(cases)
-        for number, (case, split, score) in enumerate(
-            zip(cases, splits, scores, strict=True), 1
+        held = [np.concatenate([split.held_normal, split.held_anomaly]) for split in splits]
+        tasks = (
+            ask(np.concatenate([data.test, data.train[rows]]))
+            for ask, rows in zip(asking, held, strict=True)
+        )
+        here = not any(Detector.of(case.method) for case in cases)  # networks have answered
+        answers = carried_out(tasks, 1 if here else where.jobs)
+        for number, (case, split, rows, (found, seconds)) in enumerate(
+            zip(cases, splits, held, answers, strict=True), 1
         ):
-            held = np.concatenate([split.held_normal, split.held_anomaly])
-            started = time.monotonic()
-            found = score(np.concatenate([data.test, data.train[held]]))
-            # Shallow systems are fitted when they are asked.
-            seconds = trained + time.monotonic() - started
             is_test, n = data.test_labels != case.normal, len(data.test)
-            is_held = np.arange(len(held)) >= len(split.held_normal)
+            is_held = np.arange(len(rows)) >= len(split.held_normal)
             yield {
                 **_measures(found[:, :n], is_test, ""),
                 "member_auroc": [float(roc_auc_score(is_test, own)) for own in found[:, :n]],
                 **_measures(found[:, n:], is_held, "validation_"),
                 "members": len(found),
-                "seconds": seconds,
+                "seconds": trained + seconds,
                 "stacked": len(cases),
             }
             tell(number, len(cases), "scoring")

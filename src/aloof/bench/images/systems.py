@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -14,10 +15,8 @@ from aloof.baselines import (
     BASELINES,
     UNFAIR_GRIDS,
     Baseline,
-    CodeDetectors,
     DeepBaseline,
     Fitted,
-    fit_unfairly,
     peeked_rows,
 )
 from aloof.bench.images.settings import (
@@ -26,6 +25,7 @@ from aloof.bench.images.settings import (
     ImageSetting,
     image_architecture,
 )
+from aloof.bench.images.shallow import ShallowTask, Task, with_members_second
 from aloof.bench.images.specification import (
     IMAGE_VARIANTS,
     Detector,
@@ -42,10 +42,10 @@ from aloof.scoring import Scorer
 from aloof.training import Precision, ProgressCallback, Stream, derive
 from aloof.vae import METHODS, Method, TrainingConfig, VAEProblem, train
 
-__all__ = ["ImageScores", "configuration", "family", "fit_cases"]
+__all__ = ["Asking", "configuration", "family", "fit_cases"]
 
-ImageScores = Callable[[NDArray[np.uint8]], NDArray[np.float64]]
-"""From images to anomaly scores ``(members, n)``."""
+Asking = Callable[[NDArray[np.uint8]], Task]
+"""Asks a fitted system about images."""
 
 
 def family(method: str) -> str:
@@ -104,8 +104,11 @@ def fit_cases(
     data: ImageDataset,
     device: torch.device,
     on_epoch: ProgressCallback | None,
-) -> list[ImageScores]:
-    """Fit cases of one family and setting; return a function for each that scores images."""
+) -> list[Asking]:
+    """Fit cases of one family and setting; return for each what asks it about images.
+
+    Networks are trained here. Shallow systems are fitted when their task is carried out.
+    """
     name, setting = family(cases[0].method), cases[0].setting
     if name == "ours":
         return _fit_ours(spec, cases, splits, data, device, on_epoch)
@@ -122,7 +125,9 @@ def fit_cases(
     baseline.set_params(device=str(device), precision=_precision(device))
     fitted = baseline.fit_problems(torch.from_numpy(data.train), problems, on_epoch=on_epoch)
     return [
-        own.score if Detector.of(case.method) is None else _hybrid(spec, case, split, data, own)
+        _network(own.score)
+        if Detector.of(case.method) is None
+        else _hybrid(spec, case, split, data, own)
         for (case, split), own in zip(pairs, fitted, strict=True)
     ]
 
@@ -186,7 +191,7 @@ def _fit_ours(
     data: ImageDataset,
     device: torch.device,
     on_epoch: ProgressCallback | None,
-) -> list[ImageScores]:
+) -> list[Asking]:
     pixels = torch.from_numpy(data.train)
     problems = [
         VAEProblem(
@@ -203,7 +208,7 @@ def _fit_ours(
         variant = IMAGE_VARIANTS[case.variant]
         config = _setting(spec, case).config(**variant, precision=_precision(device))
         groups.setdefault(config, []).append(i)
-    found: dict[int, ImageScores] = {}
+    found: dict[int, Asking] = {}
     for config, numbers in groups.items():
         results = train(
             [pixels],
@@ -222,31 +227,28 @@ def _fit_ours(
     return [found[i] for i in range(len(cases))]
 
 
-def _ours(ensemble: Any, problem: VAEProblem, device: torch.device) -> ImageScores:
+def _ours(ensemble: Any, problem: VAEProblem, device: torch.device) -> Asking:
     def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
         scorer = Scorer(ensemble, problem.objective, device=device, dtype=torch.float32)
         return -scorer.member_scores(
             lambda chunk: images[chunk].astype(np.float32) / 255, len(images)
         )
 
-    return scores
+    return _network(scores)
 
 
 def _shallow(
     spec: ImageSpecification, case: ImageCase, split: ImageSplit, data: ImageDataset
-) -> ImageScores:
-    detector = cast(Detector, Detector.of(case.method))
+) -> Asking:
+    kind = cast(Detector, Detector.of(case.method))
 
-    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-        own = _detector(spec, case, detector)
+    def ask(images: NDArray[np.uint8]) -> Task:
         rows, labels = _rows(split, data)
-        if detector.unfair:
-            fitted = _tuned(own, detector, rows, labels, *_peeked(case, data))
-        else:
-            fitted = own.fit(rows, labels)
-        return fitted.anomaly_score(images)[None]
+        peeked, truth = _peeked(case, data) if kind.unfair else (None, None)
+        own, seed = _detector(spec, case, kind), _seeds(case, 1)[0]
+        return ShallowTask(kind, own, rows, labels, images, seed, peeked, truth)
 
-    return scores
+    return ask
 
 
 def _hybrid(
@@ -255,22 +257,27 @@ def _hybrid(
     split: ImageSplit,
     data: ImageDataset,
     autoencoder: Fitted,
-) -> ImageScores:
-    detector = cast(Detector, Detector.of(case.method))
+) -> Asking:
+    pixels = _shallow(spec, case, split, data)
+    kind = cast(Detector, Detector.of(case.method))
 
-    def scores(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-        rows, labels = _rows(split, data)
-        own, seed = _detector(spec, case, detector), _seeds(case, 1)[0]
-        if not detector.unfair:
-            return CodeDetectors(own, autoencoder, rows, labels, seed).score(images)
-        # The codes of one autoencoder, as in the paper: a grid takes its time.
-        codes = CodeDetectors(own, autoencoder.select(slice(1)), rows, labels, seed)
-        peeked, truth = _peeked(case, data)
-        (X,), (X_peeked,) = codes.features(rows), codes.features(peeked)
-        codes.detectors = [_tuned(own, detector, X, labels, X_peeked, truth)]
-        return codes.score(images)
+    def ask(images: NDArray[np.uint8]) -> Task:
+        # The codes of one autoencoder, as in the paper, where there is a grid.
+        encoder = autoencoder.select(slice(1)) if kind.unfair else autoencoder
+        task = cast(ShallowTask, pixels(images))
+        codes: dict[str, Any] = {
+            name: with_members_second(encoder.encode(own))
+            for name in ("rows", "asked", "peeked")
+            if (own := getattr(task, name)) is not None
+        }
+        return replace(task, **codes)
 
-    return scores
+    return ask
+
+
+def _network(score: Callable[[NDArray[np.uint8]], NDArray[np.float64]]) -> Asking:
+    """Ask a network at once: it is on the device of this process."""
+    return lambda images: partial(np.asarray, score(images))
 
 
 def _peeked(case: ImageCase, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -278,19 +285,6 @@ def _peeked(case: ImageCase, data: ImageDataset) -> tuple[NDArray[np.uint8], NDA
     truth = (data.test_labels != case.normal).astype(np.int64)
     rows = peeked_rows(truth, random_state=_seeds(case, 1)[0])
     return data.test[rows], truth[rows]
-
-
-def _tuned(
-    shallow: Baseline,
-    detector: Detector,
-    X: NDArray[Any],
-    labels: NDArray[np.int64],
-    peeked: NDArray[Any],
-    truth: NDArray[np.int64],
-) -> Baseline:
-    """Return the detector that is best on the images it was allowed to look at."""
-    options = {"max_rows": shallow.max_rows, "random_state": shallow.random_state}
-    return fit_unfairly(detector.name, X, labels, peeked, truth, **options)
 
 
 def _rows(split: ImageSplit, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

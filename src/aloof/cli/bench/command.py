@@ -72,6 +72,7 @@ def carries_out(
     make: Callable[..., Study[Any]],
     *,
     jobs: int | None = 1,
+    cluster: bool = True,
     fields: Mapping[str, str] | None = None,
     folder: Callable[[_S], str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -90,6 +91,8 @@ def carries_out(
     jobs
         How many processes if nothing is said; None: it runs in one, without the options
         ``--jobs`` and ``--ray``.
+    cluster
+        Whether they can be those of a Ray cluster; if not, there is no ``--ray``.
     fields
         Fields whose options have other names, by option.
     folder
@@ -100,7 +103,8 @@ def carries_out(
         "experiment": (_Experiment, None),
         "minutes": (_Minutes, None),
         "device": (Device, "auto"),
-        **({} if jobs is None else {"jobs": (Jobs, jobs), "ray": (_Ray, False)}),
+        **({} if jobs is None else {"jobs": (Jobs, jobs)}),
+        **({} if jobs is None or not cluster else {"ray": (_Ray, False)}),
         "out": (_Out, None),
         "tables_only": (_TablesOnly, False),
         "as_json": (_Json, False),

@@ -15,7 +15,8 @@ __all__ = ["images"]
 @carries_out(
     ImageSpecification,
     make_images,
-    jobs=None,
+    jobs=2,
+    cluster=False,
     fields={"epochs": "max_epochs"},
     folder=lambda spec: spec.dataset,
 )
@@ -74,7 +75,8 @@ def images(
 
     Each class is normal in turn; the labelled anomalies come from one other class, and the
     test set has all classes. Problems, ratios, methods and members train together as stacks;
-    whatever shares a normal class shares one warm-up. Meant for a GPU.
+    whatever shares a normal class shares one warm-up. Meant for a GPU. Shallow systems and
+    hybrids are fitted by --jobs processes beside it.
 
     Writes records.jsonl and table.csv (a line for each problem), summary.csv (means), table.md
     and curves.png. Stop it whenever you like: run the same command again to continue. You lose

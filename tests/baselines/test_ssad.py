@@ -149,7 +149,7 @@ def test_lines_of_a_kernel_are_its_rows(monkeypatch):
 
 def test_many_rows_are_learned_line_by_line_to_the_same(monkeypatch, hidden):
     whole = SSAD().fit(hidden.X, hidden.y)
-    monkeypatch.setattr(module, "_MOST_AT_ONCE", 10)
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 10)
     lines = SSAD().fit(hidden.X, hidden.y)
     np.testing.assert_allclose(lines.coefficients_, whole.coefficients_, atol=1e-9)
 

@@ -1,15 +1,65 @@
-"""The RBF kernel of many rows, of which a solver sees one line at a time."""
+"""The RBF kernel: its width, whole or line by line, and functions made of it."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
 
-__all__ = ["KernelLines"]
+from aloof.estimators._parameters import Check, real
 
+__all__ = ["KERNEL_GAMMA", "MOST_AT_ONCE", "KernelFunction", "KernelLines", "kernel_width"]
+
+_FACTOR, _WORDS = real(0, above=True)
+KERNEL_GAMMA: Check = (
+    lambda v: (isinstance(v, str) and v == "scale") or _FACTOR(v),
+    f"'scale' or {_WORDS}",
+)
+MOST_AT_ONCE = 6000
+"""Rows whose kernel is made as a whole: one product of matrices."""
+
+_CHUNK = 1024
 _BYTES = 500_000_000  # of lines that are kept
+
+
+def kernel_width(kernel_gamma: float | Literal["scale"], rows: NDArray[np.float64]) -> float:
+    """Return the factor in the kernel.
+
+    ``"scale"`` is one over the number of features times their variance.
+    """
+    if not isinstance(kernel_gamma, str):
+        return float(kernel_gamma)
+    variance = float(rows.var())
+    return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction:
+    """A sum of kernels, one on each row.
+
+    Attributes
+    ----------
+    rows, weights
+        ``(n, d)`` and ``(n,)``.
+    gamma
+        The factor in the kernel.
+    """
+
+    rows: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    gamma: float
+
+    def __call__(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return its values at rows."""
+        values = np.empty(len(X))
+        for start in range(0, len(X), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values[part] = rbf_kernel(X[part], self.rows, gamma=self.gamma) @ self.weights
+        return values
 
 
 class KernelLines:

@@ -8,18 +8,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM as _OneClassSVM
 
 from aloof.baselines.contract import SubsampledBaseline, numpy_seed
+from aloof.baselines.kernel import (
+    KERNEL_GAMMA,
+    MOST_AT_ONCE,
+    KernelFunction,
+    kernel_width,
+)
 from aloof.estimators._parameters import Check, real
 
-__all__ = ["KERNEL_GAMMA", "OneClassSVM"]
-
-_FACTOR, _WORDS = real(0, above=True)
-KERNEL_GAMMA: Check = (
-    lambda v: (isinstance(v, str) and v == "scale") or _FACTOR(v),
-    f"'scale' or {_WORDS}",
-)
+__all__ = ["OneClassSVM"]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -33,6 +34,11 @@ class OneClassSVM(SubsampledBaseline):
     kernel_gamma
         The factor in the kernel ``exp(-kernel_gamma |x - x'|^2)``; ``"scale"`` is one over
         the number of features times their variance.
+
+    Attributes
+    ----------
+    rho_
+        The level of the decision function at the boundary.
     """
 
     nu: float = 0.1
@@ -44,10 +50,18 @@ class OneClassSVM(SubsampledBaseline):
     }
 
     def _fit(self, X: NDArray[np.float64], labels: NDArray[np.int64], seed: int) -> None:
-        model = _OneClassSVM(nu=self.nu, gamma=self.kernel_gamma)
+        rows = X[self.drawn(labels, seed)]
+        gamma = kernel_width(self.kernel_gamma, rows)
+        # libsvm makes a kernel number by number: a product of matrices is many times as fast.
+        whole = len(rows) <= MOST_AT_ONCE
+        model = _OneClassSVM(
+            nu=self.nu, **({"kernel": "precomputed"} if whole else {"gamma": gamma})
+        )
         model.random_state = numpy_seed(seed)  # no parameter: it would draw from NumPy's own
-        self._model = model.fit(X[self.drawn(labels, seed)])
+        model.fit(rbf_kernel(rows, gamma=gamma) if whole else rows)
+        self.rho_ = -float(model.intercept_[0])
+        self._function = KernelFunction(rows[model.support_], model.dual_coef_[0], gamma)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = -self._model.decision_function(X)
+        scores: NDArray[np.float64] = self.rho_ - self._function(X)
         return scores

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from aloof.baselines.contract import LabelUse, SubsampledBaseline
-from aloof.baselines.kernel import KernelLines
-from aloof.baselines.one_class_svm import KERNEL_GAMMA
+from aloof.baselines.kernel import (
+    KERNEL_GAMMA,
+    MOST_AT_ONCE,
+    KernelFunction,
+    KernelLines,
+    kernel_width,
+)
 from aloof.baselines.quadratic_program import solve
 from aloof.estimators._parameters import Check, or_none, real
 from aloof.labels import ANOMALY
 
 __all__ = ["SSAD"]
-
-_CHUNK = 1024
-_MOST_AT_ONCE = 6000  # rows whose kernel is made as a whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -91,21 +93,19 @@ class SSAD(SubsampledBaseline):
         normal = self.drawn(labels, seed)
         anomalies = np.flatnonzero(labels == ANOMALY)
         rows = X[np.concatenate([normal, anomalies])]
-        self._gamma = self._width(X[normal])
+        gamma = kernel_width(self.kernel_gamma, X[normal])
         is_anomaly = np.arange(len(rows)) >= len(normal)
         limits = np.where(is_anomaly, self.anomaly_limit, self._normal_limit(len(normal)))
-        solution = solve(self._kernel(rows), is_anomaly, limits, self.kappa)
+        whole = len(rows) <= MOST_AT_ONCE
+        kernel = rbf_kernel(rows, gamma=gamma) if whole else KernelLines(rows, gamma)
+        solution = solve(kernel, is_anomaly, limits, self.kappa)
         self.coefficients_ = solution.coefficients
         self.rho_, self.margin_ = solution.rho, solution.margin
         support = solution.coefficients != 0
-        self._support, self._weights = rows[support], solution.coefficients[support]
+        self._function = KernelFunction(rows[support], solution.coefficients[support], gamma)
 
     def _anomaly_score(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores = np.empty(len(X))
-        for start in range(0, len(X), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            kernel = rbf_kernel(X[part], self._support, gamma=self._gamma)
-            scores[part] = self.rho_ - kernel @ self._weights
+        scores: NDArray[np.float64] = self.rho_ - self._function(X)
         return scores
 
     def _normal_limit(self, n_normal: int) -> float:
@@ -114,15 +114,3 @@ class SSAD(SubsampledBaseline):
         if self.nu is None and self.normal_limit is not None:
             return self.normal_limit
         raise ValueError("SSAD needs one of nu and normal_limit; the other must be None.")
-
-    def _kernel(self, rows: NDArray[np.float64]) -> NDArray[np.float64] | KernelLines:
-        if len(rows) > _MOST_AT_ONCE:
-            return KernelLines(rows, self._gamma)
-        whole: NDArray[np.float64] = rbf_kernel(rows, gamma=self._gamma)
-        return whole
-
-    def _width(self, rows: NDArray[np.float64]) -> float:
-        if not isinstance(self.kernel_gamma, str):
-            return float(self.kernel_gamma)
-        variance = float(rows.var())
-        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0

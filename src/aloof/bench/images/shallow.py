@@ -35,7 +35,8 @@ def carried_out(
     if n_processes == 1:
         yield from map(_timed, tasks)
         return
-    yield from Parallel(n_processes, return_as="generator")(map(delayed(_timed), tasks))
+    processes = Parallel(n_processes, return_as="generator", max_nbytes=None)  # no files
+    yield from processes(map(delayed(_timed), tasks))
 
 
 def _timed(task: Task) -> tuple[NDArray[np.float64], float]:

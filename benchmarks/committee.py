@@ -4,9 +4,11 @@
 
 Fits a committee to development tasks (see `aloof bench tables`) and records the AUROC and the
 average precision of the whole, of every view alone, of the trees alone, of the whole without
-each of them, and of other ways to combine them. All come from one fit: the evidence of views
-that were left out is left out of the mean. Results go to a file of JSON lines; what is there is
-not run again.
+each of them, and of other ways to combine them. So it does for what a committee does not have:
+the contrast of distances to normal rows and to labelled anomalies, of values and of the plain
+VAE's codes, as a third voice beside the two sets of trees. All come from one fit: the evidence
+of views that were left out is left out of the mean. Results go to a file of JSON lines; what is
+there is not run again.
 """
 
 from __future__ import annotations
@@ -28,13 +30,18 @@ from aloof.bench.provenance import device_of, provenance
 from aloof.bench.specification import specify
 from aloof.bench.tabular import TablesSpecification, make_tables
 from aloof.bench.trials import Trial
+from aloof.calibration import Evidence
+from aloof.shallow import Neighbours
 
 Scores = NDArray[np.float64]
 
 
-def voices(committee: Committee, X: Scores) -> Iterator[tuple[str, Scores]]:
+MOST_NEIGHBOURS = 1024
+
+
+def voices(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]]:
     """Yield what the whole says of rows, each part alone, and the rest without it."""
-    seen = committee._see(X)
+    seen = committee._see(trial.X_test)
     views = {name: committee._evidence[name](s) for name, s in seen.scores.items()}
     trees = {
         name: committee._evidence[name](forest.score(seen.by_trees(name)))
@@ -50,6 +57,40 @@ def voices(committee: Committee, X: Scores) -> Iterator[tuple[str, Scores]]:
     yield "mean of ranks", np.mean([rankdata(part) for part in parts], axis=0)
     yield "mean of all", np.mean(parts, axis=0)
     yield "largest of all", np.max(parts, axis=0)
+    for name, evidence in contrasts(committee, trial):
+        yield name, evidence
+        more = {**trees, name: evidence}
+        yield f"with {name}", whole(views, more, committee.tree_weight_)
+
+
+def contrasts(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]]:
+    """Yield the evidence of contrasts, weighed by training rows that are not anomalies."""
+    plain = dict(committee._views()).get("plain", committee)
+    spaces = {
+        "contrast": committee.scaling_.transform,
+        "contrast of codes": lambda X: np.concatenate(plain.latent(X), axis=1),
+    }
+    anomalies = np.flatnonzero(trial.y == 1)
+    trusted = np.setdiff1d(np.flatnonzero(trial.y != 1), committee.suspects_)
+    near = np.random.default_rng(0).permutation(trusted)[:MOST_NEIGHBOURS]
+    own = np.full(len(trial.X), -1)
+    own[near] = np.arange(len(near))
+    for name, look in spaces.items():
+        rows, new = look(trial.X), look(trial.X_test)
+        normal, labelled = Neighbours(rows[near]), Neighbours(rows[anomalies], k=1)
+        known = contrast(normal, labelled, rows, own)[trial.y != 1]
+        yield name, Evidence.fit(known)(contrast(normal, labelled, new))
+
+
+def contrast(
+    normal: Neighbours, labelled: Neighbours, rows: Scores, own: NDArray[np.int64] | None = None
+) -> Scores:
+    """Return how much nearer labelled anomalies are than normal rows, as a logarithm."""
+    least = 1e-6 * np.sqrt(rows.shape[1])
+    distances = normal.distance(rows, own), labelled.distance(rows)
+    far, close = (np.log(np.maximum(distance, least)) for distance in distances)
+    found: Scores = far - close
+    return found
 
 
 def whole(views: Mapping[str, Scores], trees: Mapping[str, Scores], weight: float) -> Scores:
@@ -74,7 +115,7 @@ def measured(trial: Trial) -> dict[str, Any]:
                 "auroc": float(roc_auc_score(trial.y_test, scores)),
                 "average_precision": float(average_precision_score(trial.y_test, scores)),
             }
-            for name, scores in voices(committee, trial.X_test)
+            for name, scores in voices(committee, trial)
         ],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,14 @@ def carried_out(
         yield from map(_timed, tasks)
         return
     processes = Parallel(n_processes, return_as="generator", max_nbytes=None)  # no files
-    yield from processes(map(delayed(_timed), tasks))
+    answers = processes(map(delayed(_timed), tasks))
+    try:
+        for answer in answers:  # noqa: UP028 - `yield from` would close it first
+            yield answer
+    finally:
+        with warnings.catch_warnings():  # who stops knows that tasks are left
+            warnings.simplefilter("ignore")
+            answers.close()
 
 
 def _timed(task: Task) -> tuple[NDArray[np.float64], float]:

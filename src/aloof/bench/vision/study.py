@@ -23,9 +23,11 @@ from aloof.bench.vision.systems import LABELLED_ONLY, UNLABELLED_ONLY, Bench, ru
 
 __all__ = ["VisionCase", "VisionStudy", "make_vision"]
 
-# In their second revision: features of whole images have unit length, and beyond the border of
-# feature maps there is nothing, rather than the border again.
-_SECOND = ("whole", "patches", "memory")
+# How often the results of systems changed, by the first word of their names. Whole images:
+# features have unit length. Patches: beyond the border of feature maps there is nothing, rather
+# than the border again; then finer maps, whitened, distances for how far apart a memory lies,
+# and labels by a direction.
+_CHANGES = {"whole": 1, "patches": 2, "memory": 2}
 _Key = tuple[str, int]  # a problem and a seed
 
 _MEASURES = {
@@ -62,7 +64,7 @@ class VisionStudy(Study[VisionCase]):
         names = ("normal", "test", "side", "backbone")
         if case.system not in UNLABELLED_ONLY:
             names += ("members", "max_epochs")  # type: ignore[assignment]
-        number = revision("dp") + case.system.startswith(_SECOND)
+        number = revision("dp") + _CHANGES.get(case.system.partition("-")[0], 0)
         return Identity({name: getattr(self.spec, name) for name in names}, {}, number)
 
     def groups(self, cases: Sequence[VisionCase], where: Where) -> Iterable[Group[VisionCase]]:

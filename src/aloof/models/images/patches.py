@@ -2,10 +2,10 @@
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
 distance to the nearest counts, for how far apart those lie. A VAE learns from the same patches,
-and where they are in the image. Both are measured by how much normal images differ, the
-stronger of the two counts, and neither knows labels. What labelled defects teach is added to
-that: of an image that is known to be bad only some patch is, so the oddest for the memory are
-its anomalies, or those under a mask; see `aloof.models.images.lessons`.
+and where they are in the image. Both are measured by how much normal images differ, their mean
+counts, and neither knows labels. What labelled defects teach is added to that: of an image that
+is known to be bad only some patch is, so the oddest for the memory are its anomalies, or those
+under a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
@@ -204,9 +204,9 @@ class PatchView:
         odd, *along = rest if taught is None else rest[1:]
         usual = self.usual.double()
         middle, unit = usual[:, 0], usual[:, 1] - usual[:, 0]
-        total = torch.maximum(
-            (odd.double() - middle[0]) / unit[0], (learned.double() - middle[1]) / unit[1]
-        )
+        by_memory = (odd.double() - middle[0]) / unit[0]
+        by_detector = (learned.double() - middle[1]) / unit[1]
+        total = (by_memory + by_detector) / _PARTS
         if self.lessons is not None:
             total = total + self.lessons.gained(along[0], taught)
         return total
@@ -341,7 +341,7 @@ class PatchRows:
         parts = self.odd, self._scores(detector)
         middles, units = zip(*(_usual(part, n) for part in parts), strict=True)
         known = zip(parts, middles, units, strict=True)
-        maps = np.maximum(*((part - middle) / unit for part, middle, unit in known))
+        maps = np.mean([(part - middle) / unit for part, middle, unit in known], axis=0)
         one = max(float(np.median(top_mean(maps, n))), 1e-6)
         usual = [[middle, middle + one * u] for middle, u in zip(middles, units, strict=True)]
         lessons = None if lessons is None else lessons.measured(one)

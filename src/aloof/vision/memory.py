@@ -9,7 +9,7 @@ from torch import Tensor
 
 __all__ = ["BLOCK", "coreset", "distances", "oddness", "spreads"]
 
-BLOCK = 4096
+BLOCK = 2048
 _PROJECTED = 48  # dimensions that distances are measured in while patches are chosen
 _NEAREST = 3  # of a bank that a row is compared with
 _AROUND = 5  # others of the bank that are near one of it

@@ -249,14 +249,17 @@ class PatchView:
         device: str,
     ) -> PatchView:
         """Return the view that was kept; a ValueError says what is wrong with it."""
+        if "memory" in tensors and "spread" not in tensors:
+            raise ValueError(
+                "the model is of an older version, which compared patches in another way: fit "
+                "it again"
+            )
         n = sum(backbone.channels)
         size = tensors["turn"].shape[-1] if "turn" in tensors else 0
         lessons = Lessons.taken(state.lessons, tensors, size, device)
         shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
         for name in _LEARNED:
             value = tensors.get(name)
-            if name == "spread" and value is None:
-                raise ValueError("it is of an older version, which knew no images.spread")
             good = value is not None and value.is_floating_point() and value.ndim in (1, 2)
             if not good or not bool(torch.isfinite(tensors[name]).all()):
                 raise ValueError(f"the tensor images.{name} is missing or not of numbers")

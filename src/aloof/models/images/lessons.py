@@ -3,9 +3,9 @@
 A *direction* is learned: the one that tells patches of labelled defects best from odd patches
 of normal images (Fisher's discriminant). If somebody asks for it, also a *detector* that has
 labelled patches as anomalies, such as DP-VAE. Of both, only what lies above the level of odd
-patches of normal images counts. Everything else keeps the score that it has without labels, so
-kinds of defects that nobody labelled are found as well as before, or better: what they have in
-common with labelled ones counts, too.
+patches of normal images counts, and everything else keeps the score that it has without labels.
+Kinds of defects that nobody labelled gain by what they have in common with labelled ones. They
+can lose in rank alone, where normal images gain more.
 
 How much all this counts is decided by labelled images that are left out by turns: in so far as
 the others help to recognise them. If they do not, labels count nothing.

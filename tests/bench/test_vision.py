@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from aloof.bench.deadline import Deadline
+from aloof.bench.revisions import is_newer, vision_revision
 from aloof.bench.runner import run_study, write_tables
 from aloof.bench.specification import specify
 from aloof.bench.study import Outcome, Where
@@ -16,7 +17,7 @@ from aloof.bench.vision.collections import list_collection
 from aloof.bench.vision.defects import KINDS, LABELLED, SIZES, UNSEEN, damage
 from aloof.bench.vision.problems import Problem, make_problem
 from aloof.bench.vision.surfaces import DEVELOPMENT, SURFACES, draw
-from aloof.bench.vision.systems import Bench, run_systems
+from aloof.bench.vision.systems import SYSTEMS, Bench, run_systems
 from aloof.exceptions import DatasetError, ExperimentError
 from aloof.vision import PACKAGED
 
@@ -212,3 +213,10 @@ def test_a_run_stops_when_its_time_is_up(tmp_path: Path) -> None:
     options = {"problems": ["nuts", "tiles"], "systems": ["pixels"], "labels": [0]}
     study = make_vision(specify(VisionSpecification, options))
     assert run_study(study, tmp_path, device="cpu", deadline=Deadline(0.0)) == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_records_of_a_system_are_continued_and_newer_ones_are_refused(system: str) -> None:
+    now = vision_revision(system)
+    assert not is_newer({"system": system, "revision": now})
+    assert is_newer({"system": system, "revision": now + 1})

@@ -11,13 +11,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from aloof.exceptions import BackboneError
-from aloof.vision import PACKAGED, load_backbone
+from aloof.vision import PACKAGED, Backbone, load_backbone
 from aloof.vision.architectures import ARCHITECTURES
 from aloof.vision.backbones import _read
 from aloof.vision.checkpoints import read_checkpoint
 from aloof.vision.features import patch_features, patch_grid, whole_features
 from aloof.vision.inverted import Inverted
-from aloof.vision.memory import coreset, distances
+from aloof.vision.memory import coreset, distances, oddness, spreads
 
 
 def torchvision_like() -> nn.ModuleDict:
@@ -268,3 +268,51 @@ def test_the_coreset_reaches_every_group_and_distances_are_euclidean(
     torch.testing.assert_close(distances(rows, bank).double(), wanted, rtol=1e-5, atol=1e-6)
     own = distances(rows, bank, own=groups, owners=groups[chosen])
     assert bool((own > 500).all())
+
+
+def test_rows_are_as_odd_as_they_are_far_for_how_far_apart_their_neighbours_lie() -> None:
+    random = torch.Generator().manual_seed(0)
+    close, wide = torch.randn(2, 40, 6, generator=random)
+    bank = torch.cat([close, 100 + 10 * wide])
+    spread = spreads(bank)
+    assert 5 < float(spread[40:].median() / spread[:40].median()) < 20
+    new = torch.randn(6, generator=random) * 3
+    rows = torch.stack([new, 100 + 10 * new])
+    found = oddness(rows, bank, spread)
+    far, places = torch.cdist(rows, bank).sort(1)
+    wanted = far[:, :3].mean(1) / 6**0.5 / spread[places[:, :3]].mean(1)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    assert float(found[1] / found[0]) < 3 < float(far[1, 0] / far[0, 0])
+    # Rows that are in the bank are compared with others.
+    owners = torch.arange(80)
+    own = oddness(bank, bank, spread, own=owners, owners=owners)
+    assert bool((oddness(bank, bank, spread) < own).all())
+    assert bool(
+        torch.isinf(oddness(rows, bank, spread, own=owners[:2] * 0, owners=owners * 0)).all()
+    )
+    assert oddness(rows, bank[:1], spreads(bank[:1])).shape == (2,)
+    assert bool((spreads(torch.zeros(4, 3)) > 0).all())
+
+
+def test_finer_maps_are_brought_to_the_grid_of_patches(weights: Path) -> None:
+    coarse = load_backbone(weights)
+    fine = coarse.finer()
+    assert (coarse.strides, coarse.patch) == ((8, 16, 32), 8)
+    assert (fine.strides, fine.patch) == ((4, 8, 16), 8)
+    assert len(fine.weights) < len(coarse.weights)
+    again = Backbone(fine.facts, fine.weights, (2, 4))
+    assert again.finer() is again  # there are no finer ones
+    assert fine.finer() is fine
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 128, 132), np.uint8)
+    grid = patch_grid(fine, (128, 132))
+    assert grid == patch_grid(coarse, (128, 132)) == (16, 17)
+    (found,) = patch_features(fine, pixels)
+    first, second, _ = fine(torch.from_numpy(pixels).float() / 255)
+    assert found.shape == (2, *grid, sum(fine.channels))
+    mean = torch.nn.functional.avg_pool2d(first, 3, 1, 1)[:, :, 8:10, 8:10].mean((2, 3))
+    n = fine.channels[0]
+    np.testing.assert_allclose(found[:, 4, 4, :n], mean.numpy(), rtol=1e-3, atol=1e-3)
+    same = torch.nn.functional.avg_pool2d(second, 3, 1, 1)[:, :, 4, 4].numpy()
+    np.testing.assert_allclose(
+        found[:, 4, 4, n : n + same.shape[1]], same, rtol=1e-3, atol=1e-3
+    )

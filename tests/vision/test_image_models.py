@@ -23,9 +23,9 @@ from aloof.feedback.refitting import refit
 from aloof.metrics import region_overlap, roc_auc
 from aloof.models.images import ImageModel, read_images
 from aloof.models.images.choosing import worth_features
-from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_direction
 from aloof.models.images.patches import PatchView, top_mean
-from aloof.models.images.views import WholeView
+from aloof.models.images.views import WholeView, view_from
 from aloof.vision import PACKAGED
 
 SIDE = 64
@@ -98,7 +98,7 @@ def patches(tree: Path, backbone: str) -> ImageModel:
         anomaly=tree / "bad",
         masks=tree / "masks",
         backbone=backbone,
-        method="dp",  # beside a contrast
+        method="dp",  # beside a direction
         **FAST,
     )
 
@@ -172,31 +172,61 @@ def labelled(seed: int, *, bad: bool) -> LabelledPatches:
     rng = torch.Generator().manual_seed(seed)
     vectors = torch.randn(50, 8, generator=rng)
     vectors[:5, 0] += 6 * bad
-    return LabelledPatches(vectors[:5], vectors, vectors.square().mean(1))
+    return LabelledPatches(vectors[:5], vectors)
 
 
 @pytest.mark.parametrize("alike", [True, False])
 def test_labels_count_as_far_as_they_help_to_recognise_one_another(alike: bool) -> None:
     bad = [labelled(seed, bad=alike) for seed in range(4)]
     normal = torch.randn(40, 50, 8, generator=torch.Generator().manual_seed(9))
-    far = normal.square().mean(2).double().numpy()
-    lessons = learn_contrast(bad, [normal[:25], normal[25:]], far, 3, 0)
+    odd = normal.square().mean(2).double().numpy()
+    lessons = learn_direction(bad, [normal[:25], normal[25:]], odd, 3)
     if not alike:
         assert lessons is None
         return
     assert lessons is not None
     assert lessons.share == 1
-    contrast = lessons.contrast(normal.flatten(0, 1), torch.from_numpy(far.ravel()))
-    gained = lessons.gained(contrast, None).numpy()
+    assert lessons.direction.argmax() == 0  # where the bad ones are different
+    assert lessons.direction[0] > 0.9 * lessons.direction.norm()
+    gained = lessons.gained(lessons.along(normal.flatten(0, 1)), None).numpy()
     assert gained.min() == 0
-    assert (gained > 0).mean() < 0.05
     new = labelled(99, bad=True)
-    contrast = lessons.contrast(new.vectors, new.far)
-    assert lessons.gained(contrast, None)[:5].min() > 0.5
-    few = learn_contrast(bad[:2], [normal], far, 3, 0)  # too few to leave one out
+    of_new = lessons.gained(lessons.along(new.vectors), None).numpy()
+    assert of_new[:5].min() > np.quantile(gained, 0.999)
+    halved = lessons.measured(2.0).gained(lessons.along(new.vectors), None).numpy()
+    np.testing.assert_allclose(halved, of_new / 2)
+    few = learn_direction(bad[:2], [normal], odd, 3)  # too few to leave one out
     assert few is not None
     assert few.share == pytest.approx(0.2)
-    assert learn_contrast([], [normal], far, 3, 0) is None
+    assert learn_direction([], [normal], odd, 3) is None
+    assert learn_direction(bad, [normal[:1]], odd[:1], 3) is None  # one image: no spread
+
+
+def test_defects_are_told_from_odd_patches_of_normal_images() -> None:
+    random = torch.Generator().manual_seed(9)
+    normal = torch.randn(40, 50, 8, generator=random)
+    normal[:, :6, 1] += 6  # odd, but normal
+    bad = []
+    for seed in range(4):
+        image = labelled(seed, bad=True)
+        image.bad[:, 1] += 6  # defects share that
+        bad.append(image)
+    odd = normal.square().mean(2).double().numpy()
+    lessons = learn_direction(bad, [normal], odd, 3)
+    assert lessons is not None
+    assert lessons.direction[0] > 2 * lessons.direction[1].abs()
+
+
+def test_a_model_without_the_spread_of_its_memory_is_of_an_older_version(
+    patches: ImageModel,
+) -> None:
+    view = patches.view
+    assert isinstance(view, PatchView)
+    state, kept = view.state(), {k: v for k, v in view.tensors().items() if k != "spread"}
+    with pytest.raises(ValueError, match="older version"):
+        view_from(state, kept, "cpu")
+    with pytest.raises(ValueError, match="not of distances"):
+        view_from(state, {**kept, "spread": -view.spread}, "cpu")
 
 
 def test_whole_images_are_told_apart(whole: ImageModel, tree: Path) -> None:
@@ -240,13 +270,13 @@ def test_lessons_that_cannot_be_are_refused(patches: ImageModel) -> None:
     assert isinstance(patches.view, PatchView)
     lessons = patches.view.lessons
     assert lessons is not None
-    size = lessons.defects.shape[1]
+    (size,) = lessons.direction.shape
     state, tensors = lessons.state(), lessons.tensors()
-    assert Lessons.taken(None, {"memory": lessons.defects}, size, "cpu") is None
+    assert Lessons.taken(None, {"memory": lessons.direction}, size, "cpu") is None
     for change, wrong in (
-        ({"lessons.defects": lessons.defects[:, 1:]}, "another shape"),
-        ({"lessons.defects": lessons.defects / 0}, "not of numbers"),
-        ({"lessons.numbers": torch.zeros(6, dtype=torch.float64)}, "out of range"),
+        ({"lessons.direction": lessons.direction[1:]}, "another shape"),
+        ({"lessons.direction": lessons.direction / 0}, "not of numbers"),
+        ({"lessons.numbers": torch.zeros(5, dtype=torch.float64)}, "out of range"),
     ):
         with pytest.raises(ValueError, match=wrong):
             Lessons.taken(state, {**tensors, **change}, size, "cpu")

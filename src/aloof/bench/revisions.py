@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["REVISIONS", "is_newer", "revision"]
+__all__ = ["REVISIONS", "is_newer", "revision", "vision_revision"]
 
 REVISIONS: Mapping[str, int] = {
     "vae": 1,
@@ -43,6 +43,12 @@ _OF_IMAGES: Mapping[str, int] = {
     "classifier": 1,
 }
 
+# In the study of vision, how often the results of systems changed, by the first word of their
+# names. Whole images: features have unit length. Patches: beyond the border of feature maps
+# there is nothing, rather than the border again; then finer maps, whitened, distances for how
+# far apart a memory lies, and labels by a direction.
+_CHANGES_OF_VISION: Mapping[str, int] = {"whole": 1, "patches": 2, "memory": 2}
+
 # Other names of a system, or what it is made of, in one of the studies.
 _OF = {
     "cae": "autoencoder",
@@ -68,6 +74,17 @@ def revision(method: str, *, images: bool = False) -> int:
     return _OF_IMAGES.get(name, number) if images else number
 
 
+def vision_revision(system: str) -> int:
+    """Return the revision of a system of the study of vision.
+
+    Examples
+    --------
+    >>> vision_revision("patches-dp") > vision_revision("patchcore") == revision("dp")
+    True
+    """
+    return revision("dp") + _CHANGES_OF_VISION.get(system.partition("-")[0], 0)
+
+
 def is_newer(record: Mapping[str, Any]) -> bool:
     """Return whether a record is of a revision that this version of aloof does not know.
 
@@ -76,8 +93,10 @@ def is_newer(record: Mapping[str, Any]) -> bool:
     >>> is_newer({"method": "dp", "revision": 99}), is_newer({"method": "dp"})
     (True, False)
     """
-    method = record.get("method")
+    method, system = record.get("method"), record.get("system")
     known = max(REVISIONS.values())
-    if method is not None:
+    if system is not None:
+        known = vision_revision(system)
+    elif method is not None:
         known = max(revision(method), revision(method, images=True))
     return bool(record.get("revision", 1) > known)

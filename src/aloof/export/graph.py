@@ -268,6 +268,10 @@ class Graph:
 
     def smallest(self, values: Value, n: int | Value) -> Value:
         """Return the `n` smallest along the last axis, in ascending order."""
+        return self.smallest_at(values, n)[0]
+
+    def smallest_at(self, values: Value, n: int | Value) -> tuple[Value, Value]:
+        """Return the `n` smallest along the last axis, in ascending order, and their places."""
         from onnx import helper
 
         places = self.indices([n]) if isinstance(n, int) else n
@@ -276,7 +280,8 @@ class Graph:
             "TopK", [values.name, places.name], [found, where], name=found, largest=0
         )
         self._nodes.append(node)
-        return Value(self, found, values.dtype)
+        places_found = Value(self, where, np.dtype(np.int64))
+        return Value(self, found, values.dtype), places_found
 
     @contextmanager
     def aside(self) -> Iterator[list[Any]]:

@@ -357,11 +357,12 @@ def _power(call: _Call, x: Any, exponent: Any) -> Value:
 
 def _top(
     call: _Call, x: Any, n: int, axis: int = -1, largest: bool = True, *_: Any
-) -> tuple[Value, None]:
+) -> tuple[Value, Value]:
     found = call.value(x)
     if axis % len(call.shape) != len(call.shape) - 1:
         raise ModelError("The highest are only found along the last axis in ONNX.")
-    return (-call.g.smallest(-found, n) if largest else call.g.smallest(found, n)), None
+    values, places = call.g.smallest_at(-found if largest else found, n)
+    return (-values if largest else values), places
 
 
 def _layer_norm(
@@ -433,6 +434,7 @@ _OPERATIONS: dict[Any, Callable[..., Any]] = {
     _aten.transpose: _transpose,
     _aten.t: _transpose,
     _aten.mm: _matmul,
+    _aten.mv: _matmul,
     _aten.bmm: _matmul,
     _aten.addmm: _addmm,
     _aten.slice: _slice,

@@ -23,6 +23,7 @@ from aloof.exceptions import BackboneError
 from aloof.suggestion import closest
 from aloof.vision.architectures import ARCHITECTURES, make_network, recognised
 from aloof.vision.checkpoints import digest_of, read_checkpoint
+from aloof.vision.residual import OWN
 
 __all__ = [
     "NONE",
@@ -38,7 +39,7 @@ __all__ = [
 
 NONE = "none"  # pixels as they are
 SELF_MADE = ("geometric", "cut-paste")  # learned from the images; see `learn_backbone`
-_FINEST = 8  # stride, in pixels, unless somebody says otherwise
+_FINEST = 8  # stride, in pixels, unless somebody says otherwise; patches are as large
 
 
 class MapMaker(Protocol):
@@ -211,6 +212,26 @@ class Backbone:
         ready = ready.contiguous(memory_format=torch.channels_last)
         with torch.no_grad():
             return cast(list[Tensor], self._network(ready, self.strides))
+
+    @property
+    def patch(self) -> int:
+        """How many pixels across a patch is: finer maps are brought to its grid, too."""
+        own = self.facts.architecture == OWN
+        return next((each for each in self.strides if own or each >= _FINEST), self.strides[0])
+
+    def finer(self) -> Backbone:
+        """Return the same network with maps half as coarse, one of them finer than patches.
+
+        A network that has none such, or one already, stays as it is. So does one that learned
+        from the images themselves: it learned to answer by its own maps.
+        """
+        known = cast(MapMaker, self._network).channels
+        halves = tuple(stride // 2 for stride in self.strides)
+        done = self.patch != self.strides[0] or self.facts.architecture == OWN
+        if done or not set(halves) <= set(known):
+            return self
+        device = next(self._network.parameters()).device
+        return Backbone(self.facts, self.weights, halves).to(device)
 
     def precise(self) -> Backbone:
         """Return a copy that computes in float64, which takes longer."""

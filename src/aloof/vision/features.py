@@ -67,7 +67,7 @@ def patch_grid(
     backbone: Backbone, size: tuple[int, int], *, tiled: bool = False
 ) -> tuple[int, int]:
     """Return how many rows and columns of patches an image of this height and width has."""
-    stride = backbone.strides[0]
+    stride = backbone.patch
     height, width = size if tiled else enlarged(size, _smallest(backbone, _SMALLEST_PATCHED))
     return -(-height // stride), -(-width // stride)
 
@@ -82,7 +82,7 @@ def patch_features(
     """Yield feature maps ``(k, rows, columns, size)`` of some images at a time, in order.
 
     Every map is averaged over neighbourhoods of three by three, and brought to the grid of
-    the finest one.
+    patches.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def patch_tensor(
 ) -> Tensor:
     """Return what `patch_features` yields, of a few images."""
     if not tiled:
-        found = joined_maps(_maps(backbone, images, _SMALLEST_PATCHED)).permute(0, 2, 3, 1)
+        found = _joined(backbone, _maps(backbone, images, _SMALLEST_PATCHED))
         return found if then is None else then(found)
-    stride, coarsest = backbone.strides[0], backbone.strides[-1]
+    stride, coarsest = backbone.patch, backbone.strides[-1]
     margin = -(-_MARGIN // coarsest) * coarsest
     sides = images.shape[2], images.shape[3]
     grid = patch_grid(backbone, sides, tiled=True)
@@ -121,7 +121,7 @@ def patch_tensor(
         strip = []
         for left, xs in across:
             part = images.index_select(2, ys).index_select(3, xs)
-            maps = joined_maps(_maps(backbone, part, 1)).permute(0, 2, 3, 1)
+            maps = _joined(backbone, _maps(backbone, part, 1))
             reach = margin // stride
             inner = maps[:, reach:-reach, reach:-reach]
             inner = inner[:, : grid[0] - top // stride, : grid[1] - left // stride]
@@ -140,18 +140,39 @@ def _tiles(side: int, margin: int, stride: int) -> list[tuple[int, Tensor]]:
     ]
 
 
-def joined_maps(maps: list[Tensor]) -> Tensor:
-    """Return all maps as one, ``(n, size, rows, columns)``, smoothed, on the finest grid.
+def joined_maps(maps: list[Tensor], place: int = 0) -> Tensor:
+    """Return all maps as one, ``(n, size, rows, columns)``, smoothed, on the grid of one.
 
     Beyond the border there is nothing: means of the border repeated would be means of fewer
     values, which differ more, so that normal images would be odd at their borders.
+
+    Parameters
+    ----------
+    maps
+        From fine to coarse, each half as fine as the one before.
+    place
+        Of the map that the others are brought to the grid of.
     """
-    grid = maps[0].shape[2:]
+    grid = maps[place].shape[2:]
     smooth = [F.avg_pool2d(F.pad(one, (1, 1, 1, 1)), 3, 1) for one in maps]
-    rest = (
-        F.interpolate(one, grid, mode="bilinear", align_corners=False) for one in smooth[1:]
-    )
-    return torch.cat([smooth[0], *rest], 1)
+    finer = [_shrunk(one, grid, 2 ** (place - k)) for k, one in enumerate(smooth[:place])]
+    coarser = [
+        F.interpolate(one, grid, mode="bilinear", align_corners=False)
+        for one in smooth[place + 1 :]
+    ]
+    return torch.cat([*finer, smooth[place], *coarser], 1)
+
+
+def _shrunk(one: Tensor, grid: torch.Size, times: int) -> Tensor:
+    """Return means of squares of a map that is so many times as fine as a grid."""
+    rows, columns = (times * side for side in grid)
+    return F.avg_pool2d(F.pad(one, (0, columns - one.shape[3], 0, rows - one.shape[2])), times)
+
+
+def _joined(backbone: Backbone, maps: list[Tensor]) -> Tensor:
+    """Return the features of patches, ``(n, rows, columns, size)``."""
+    place = backbone.strides.index(backbone.patch)
+    return joined_maps(maps, place).permute(0, 2, 3, 1)
 
 
 def enlarged(size: tuple[int, int], smallest: int) -> tuple[int, int]:

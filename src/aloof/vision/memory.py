@@ -7,10 +7,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["BLOCK", "coreset", "distances"]
+__all__ = ["BLOCK", "coreset", "distances", "oddness", "spreads"]
 
-BLOCK = 4096
+BLOCK = 2048
 _PROJECTED = 48  # dimensions that distances are measured in while patches are chosen
+_NEAREST = 3  # of a bank that a row is compared with
+_AROUND = 5  # others of the bank that are near one of it
+_NARROWEST = 0.1  # of what is usual: what lies closer together does so by chance
 
 
 def coreset(rows: Tensor, n: int, seed: int) -> NDArray[np.int64]:
@@ -80,4 +83,56 @@ def distances(
         if own is not None:
             apart[far.amin(1) == torch.inf] = torch.inf
         found.append(apart)
+    return torch.cat(found)
+
+
+def spreads(bank: Tensor) -> Tensor:
+    """Return how far each of a bank is from the nearest others, on average.
+
+    Where normal patches differ much, what is kept of them lies far apart.
+    """
+    n = min(_AROUND, len(bank) - 1)
+    if n < 1:
+        return torch.ones(len(bank), device=bank.device)
+    found = [
+        torch.cdist(part, bank).topk(n + 1, 1, largest=False).values[:, 1:].mean(1)
+        for part in torch.split(bank, BLOCK)
+    ]
+    apart: Tensor = torch.cat(found) / float(bank.shape[1]) ** 0.5
+    return apart.clamp_min(max(_NARROWEST * float(apart.median()), 1e-6))
+
+
+def oddness(
+    rows: Tensor,
+    bank: Tensor,
+    spread: Tensor,
+    *,
+    own: Tensor | None = None,
+    owners: Tensor | None = None,
+    block: int = BLOCK,
+) -> Tensor:
+    """Return how far rows are from the nearest in a bank, for how far apart those lie.
+
+    Parameters
+    ----------
+    rows, bank, own, owners, block
+        As in `distances`.
+    spread
+        Of the bank; see `spreads`.
+    """
+    squares, n = bank.square().sum(1), min(_NEAREST, len(bank))
+    found = []
+    for start in range(0, len(rows), block):
+        some = rows[start : start + block]
+        far = torch.addmm(squares, some, bank.T, alpha=-2)
+        if own is not None and owners is not None:
+            far[own[start : start + block, None] == owners] = torch.inf
+        lowest, nearest = far.topk(n, 1, largest=False)
+        near = bank.index_select(0, nearest.flatten()).reshape(-1, n, bank.shape[1])
+        apart = (some[:, None] - near).square().mean(2).sqrt().mean(1)
+        wide = spread.index_select(0, nearest.flatten()).reshape(-1, n).mean(1)
+        odd = apart / wide
+        if own is not None:
+            odd[lowest[:, -1] == torch.inf] = torch.inf
+        found.append(odd)
     return torch.cat(found)

@@ -12,7 +12,7 @@ from typing import Any
 
 from aloof.bench.identity import Identity
 from aloof.bench.records import Record
-from aloof.bench.revisions import revision
+from aloof.bench.revisions import vision_revision
 from aloof.bench.statistics import NOTE, with_mean
 from aloof.bench.study import Group, Study, Where, Work
 from aloof.bench.tables import Grid, Line
@@ -23,9 +23,6 @@ from aloof.bench.vision.systems import LABELLED_ONLY, UNLABELLED_ONLY, Bench, ru
 
 __all__ = ["VisionCase", "VisionStudy", "make_vision"]
 
-# In their second revision: features of whole images have unit length, and beyond the border of
-# feature maps there is nothing, rather than the border again.
-_SECOND = ("whole", "patches", "memory")
 _Key = tuple[str, int]  # a problem and a seed
 
 _MEASURES = {
@@ -62,8 +59,8 @@ class VisionStudy(Study[VisionCase]):
         names = ("normal", "test", "side", "backbone")
         if case.system not in UNLABELLED_ONLY:
             names += ("members", "max_epochs")  # type: ignore[assignment]
-        number = revision("dp") + case.system.startswith(_SECOND)
-        return Identity({name: getattr(self.spec, name) for name in names}, {}, number)
+        config = {name: getattr(self.spec, name) for name in names}
+        return Identity(config, {}, vision_revision(case.system))
 
     def groups(self, cases: Sequence[VisionCase], where: Where) -> Iterable[Group[VisionCase]]:
         """Return what learns together.

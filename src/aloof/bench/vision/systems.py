@@ -30,7 +30,7 @@ from aloof.models.images.patches import PatchRows, PatchView, learn_patches, top
 from aloof.models.images.views import resized
 from aloof.vision import Backbone
 from aloof.vision.features import patch_features, whole_features
-from aloof.vision.memory import distances
+from aloof.vision.memory import distances, oddness
 
 __all__ = ["LABELLED_ONLY", "OPTIONAL", "SYSTEMS", "UNLABELLED_ONLY", "Bench", "run_systems"]
 
@@ -107,7 +107,7 @@ class Bench:
     @cached_property
     def test_patches(self) -> list[NDArray[np.float16]]:
         """Features of the patches of the images to score."""
-        found = patch_features(self.network, self.problem.test)
+        found = patch_features(self.patches.view.backbone, self.problem.test)
         return [part.astype(np.float16) for part in found]
 
     @property
@@ -255,8 +255,8 @@ def _memory(wanted: _Wanted, tell: Tell) -> list[_Scorer]:
         found = []
         for features in bench.test_patches:
             vectors = view.turned(features)
-            far = distances(vectors.flatten(0, -2), view.memory)
-            found.append(far.reshape(vectors.shape[:-1]).double().numpy())
+            odd = oddness(vectors.flatten(0, -2), view.memory, view.spread)
+            found.append(odd.reshape(vectors.shape[:-1]).double().numpy())
         return _maps_scored(view, np.concatenate(found))
 
     return [partial(score, bench) for bench, _ in wanted]

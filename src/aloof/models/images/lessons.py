@@ -1,10 +1,11 @@
 """What labelled defects teach about patches: evidence that is added, and never a veto.
 
-A *contrast* is learned: the distance of a patch to the memory of normal patches over its
-distance to patches of labelled defects. If somebody asks for it, also a *detector* that has
-labelled patches as anomalies, such as DP-VAE. Of both, only what lies above the level of normal
-images counts. Everything else keeps the score that it has without labels, so kinds of defects
-that nobody labelled are found as well as before.
+A *direction* is learned: the one that tells patches of labelled defects best from odd patches
+of normal images (Fisher's discriminant). If somebody asks for it, also a *detector* that has
+labelled patches as anomalies, such as DP-VAE. Of both, only what lies above the level of odd
+patches of normal images counts, and everything else keeps the score that it has without labels.
+Kinds of defects that nobody labelled gain by what they have in common with labelled ones. They
+can lose in rank alone, where normal images gain more.
 
 How much all this counts is decided by labelled images that are left out by turns: in so far as
 the others help to recognise them. If they do not, labels count nothing.
@@ -21,22 +22,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.vision.memory import BLOCK, coreset, distances
-
 if TYPE_CHECKING:
     from aloof.estimators import Detector
 
-__all__ = ["LabelledPatches", "Lessons", "learn_contrast", "top_mean"]
+__all__ = ["LabelledPatches", "Lessons", "learn_direction", "top_mean"]
 
-_MOST = 500  # patches of defects that are kept
-_SOFT = 0.05  # of the usual distance of a normal patch: nearer to a defect is no nearer
-_REACHED = 0.05  # share of the normal images whose contrast reaches the level
-_DETECTOR = 0.5  # what the scores of the detector count beside the contrast
+_ODDEST = 16  # patches of a normal image that defects are told from
+_EVERY = 64  # one of so many of its other patches, too
+_ROUND = 1.0  # how far the spread of patches counts as the same in all directions
+_WEIGHT = 0.5  # what labels count beside the rest, where all of them are recognised
+_REACHED = 0.05  # share of the normal images that lie as far along the direction
+_DETECTOR = 0.5  # what the scores of the detector count
 _ENOUGH = 10  # labelled images that count in full where too few can be left out
 _FEWEST = 3  # labelled images that can be left out by turns
-_NUMBERS = ("share", "soft", "level", "unit", "detector_level", "detector_unit")
+_NUMBERS = ("share", "level", "unit", "detector_level", "detector_unit")
 _PREFIX = "lessons."
-_DEFECTS, _VALUES, _NESTED = f"{_PREFIX}defects", f"{_PREFIX}numbers", f"{_PREFIX}detector."
+_DIRECTION, _VALUES = f"{_PREFIX}direction", f"{_PREFIX}numbers"
+_NESTED = f"{_PREFIX}detector."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +49,12 @@ class LabelledPatches:
     ----------
     bad
         Vectors of those that make it an anomaly, of mirror images as well, ``(n, size)``.
-    vectors, far
-        Of all its patches: their vectors, and their distances to the memory.
+    vectors
+        Of all its patches.
     """
 
     bad: Tensor
     vectors: Tensor
-    far: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,58 +63,49 @@ class Lessons:
 
     Attributes
     ----------
-    defects
-        Vectors of patches of labelled defects.
+    direction
+        Along which defects lie, ``(size,)``.
     share
         How much all of this counts: 1 where every labelled image that was left out was
         recognised.
-    soft
-        Added to the distance to defects.
     level, unit
-        Of the contrast: where it begins to count, and how much more is worth 1.
+        Along the direction: where it begins to count, and how much more is worth 1.
     detector
         Learned from labelled patches; None: there is none.
     detector_level, detector_unit
         Of its scores.
     """
 
-    defects: Tensor
+    direction: Tensor
     share: float
-    soft: float
     level: float
     unit: float
     detector: Detector | None = None
     detector_level: float = 0.0
     detector_unit: float = 1.0
 
-    def contrast(self, vectors: Tensor, far: Tensor, *, block: int = BLOCK) -> Tensor:
-        """Return the contrast of patches.
+    def along(self, vectors: Tensor) -> Tensor:
+        """Return how far patches, ``(n, size)``, lie along the direction."""
+        return vectors @ self.direction
 
-        Parameters
-        ----------
-        vectors
-            Of patches, ``(n, size)``.
-        far
-            Their distances to the memory.
-        block
-            How many are compared at a time.
-        """
-        return _ratios(vectors, far, self.defects, self.soft, block=block)
-
-    def gained(self, contrast: Tensor, learned: Tensor | None) -> Tensor:
+    def gained(self, along: Tensor, learned: Tensor | None) -> Tensor:
         """Return what patches gain; never less than 0.
 
         Parameters
         ----------
-        contrast
-            Of patches.
+        along
+            How far they lie along the direction.
         learned
             What the detector says of them; None: there is none.
         """
-        gained = (contrast - self.level).clamp_min(0) / self.unit
+        gained = (along.double() - self.level).clamp_min(0) / self.unit
         if learned is not None:
             gained = gained + (learned - self.detector_level).clamp_min(0) / self.detector_unit
         return self.share * gained
+
+    def measured(self, one: float) -> Lessons:
+        """Return these lessons for scores that are so many times smaller."""
+        return replace(self, unit=one * self.unit)
 
     def taught(self, detector: Detector, scores: NDArray[np.float64], n_top: int) -> Lessons:
         """Return these lessons with a detector that learned from labelled patches.
@@ -145,7 +137,7 @@ class Lessons:
         numbers = torch.tensor([getattr(self, n) for n in _NUMBERS], dtype=torch.float64)
         own = {} if self.detector is None else describe(self.detector)[1]
         return {
-            _DEFECTS: self.defects,
+            _DIRECTION: self.direction,
             _VALUES: numbers,
             **{f"{_NESTED}{name}": value for name, value in own.items()},
         }
@@ -169,30 +161,28 @@ class Lessons:
         device
             Where the detector computes.
         """
-        if _DEFECTS not in tensors and _VALUES not in tensors:
+        if _DIRECTION not in tensors and _VALUES not in tensors:
             return None
-        own = [tensors.pop(name, torch.empty(0)) for name in (_DEFECTS, _VALUES)]
+        own = [tensors.pop(name, torch.empty(0)) for name in (_DIRECTION, _VALUES)]
         for value in own:
             if not value.is_floating_point() or not bool(torch.isfinite(value).all()):
                 raise ValueError("the tensors of labelled defects are not of numbers")
-        defects, numbers = own[0].float(), own[1]
-        if defects.ndim != 2 or defects.shape[1] != size or numbers.shape != (len(_NUMBERS),):
+        direction, numbers = own[0].float(), own[1]
+        if direction.shape != (size,) or numbers.shape != (len(_NUMBERS),):
             raise ValueError("the tensors of labelled defects are of another shape")
-        found = cls(defects, **dict(zip(_NUMBERS, numbers.tolist(), strict=True)))
-        good = found.soft > 0 and found.unit > 0 and found.detector_unit > 0
-        if not len(defects) or not good or not 0 < found.share <= 1:
+        found = cls(direction, **dict(zip(_NUMBERS, numbers.tolist(), strict=True)))
+        if found.unit <= 0 or found.detector_unit <= 0 or not 0 < found.share <= 1:
             raise ValueError("the tensors of labelled defects are out of range")
         if state is None:
             return found
         return replace(found, detector=_restored(state, tensors, size, device))
 
 
-def learn_contrast(
+def learn_direction(
     labelled: Sequence[LabelledPatches],
     vectors: Iterable[Tensor],
-    far: NDArray[np.float64],
+    odd: NDArray[np.float64],
     n_top: int,
-    seed: int,
 ) -> Lessons | None:
     """Learn what sets patches of labelled defects apart; None: they teach nothing.
 
@@ -202,32 +192,70 @@ def learn_contrast(
         The labelled images.
     vectors
         Of the patches of normal images, some images at a time, ``(k, n_patches, size)``.
-    far
-        Distances of these patches to a memory without the image itself, ``(n, n_patches)``.
+    odd
+        How odd these patches are for a memory without the image itself, ``(n, n_patches)``.
     n_top
         How many patches make up the score of an image.
-    seed
-        The same seed, the same patches are kept.
     """
     if not labelled:
         return None
-    defects = _kept(labelled, seed)
-    soft = max(_SOFT * float(np.median(far)), 1e-6)
-    ratios = np.empty_like(far)
-    start = 0
-    for part in vectors:
-        places = slice(start, start + len(part))
-        there = torch.from_numpy(far[places].ravel())
-        contrast = _ratios(part.flatten(0, 1), there, defects, soft)
-        ratios[places] = contrast.reshape(len(part), -1).numpy()
-        start += len(part)
-    tops = top_mean(ratios, n_top)
-    level = float(np.quantile(tops, 1 - _REACHED))
-    unit = float(np.median(tops) - np.median(ratios))
-    share = _share(labelled, level, soft, n_top, seed)
+    normal = _Normal(vectors, odd, n_top)
+    direction = normal.against([image.bad for image in labelled])
+    level, unit = normal.usual(direction)
+    share = _share(labelled, normal, n_top)
     if share <= 0 or unit <= 0:
         return None
-    return Lessons(defects, share, soft, level, unit)
+    return Lessons(direction, share, level, unit / _WEIGHT)
+
+
+class _Normal:
+    """Patches of normal images: half of the images to tell defects from, half to compare with.
+
+    Parameters
+    ----------
+    vectors, odd, n_top
+        As in `learn_direction`.
+    """
+
+    def __init__(self, vectors: Iterable[Tensor], odd: NDArray[np.float64], n_top: int) -> None:
+        told, compared, places, start = [], [], [], 0
+        few = len(odd) < 2
+        for part in vectors:
+            for image in part:
+                worst = torch.from_numpy(np.argsort(-odd[start], kind="stable")[:_ODDEST])
+                if start % 2 == 0 or few:
+                    told += [image[worst], image[::_EVERY]]
+                if start % 2 or few:
+                    compared.append(image)
+                    places.append(worst)
+                start += 1
+        rows = torch.cat(told).double()
+        self._mean = rows.mean(0)
+        apart = rows - self._mean
+        spread = apart.T @ apart / len(rows)
+        mean_spread = spread.diagonal().mean().clamp_min(1e-12)
+        self._spread = spread + _ROUND * mean_spread * torch.eye(len(spread)).to(spread)
+        self._compared, self._odd = torch.stack(compared), torch.stack(places)
+        self._n_top = n_top
+
+    def against(self, bad: Sequence[Tensor]) -> Tensor:
+        """Return the direction that patches of defects lie in."""
+        away = torch.cat(list(bad)).double().mean(0) - self._mean
+        found: Tensor = torch.linalg.solve(self._spread, away)
+        return (found / found.square().sum().sqrt().clamp_min(1e-12)).float()
+
+    def usual(self, direction: Tensor) -> tuple[float, float]:
+        """Return how far an odd patch lies along it, and how much the tops of images differ."""
+        along = self._compared @ direction
+        odd = along.gather(1, self._odd)
+        return float(odd.median()), float(self._tops(along).std(correction=0))
+
+    def reached(self, direction: Tensor) -> float:
+        """Return how far along it the top of an image lies that few others reach."""
+        return float(torch.quantile(self._tops(self._compared @ direction), 1 - _REACHED))
+
+    def _tops(self, along: Tensor) -> Tensor:
+        return along.topk(self._n_top, 1).values.mean(1)
 
 
 def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -237,31 +265,17 @@ def top_mean(maps: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return highest
 
 
-def _ratios(
-    vectors: Tensor, far: Tensor, defects: Tensor, soft: float, *, block: int = BLOCK
-) -> Tensor:
-    """Return logarithms of the distance to the memory over that to defects."""
-    near = distances(vectors, defects, block=block).double() + soft
-    return (far.double().clamp_min(1e-9) / near).log()
-
-
-def _kept(labelled: Sequence[LabelledPatches], seed: int) -> Tensor:
-    bad = torch.cat([image.bad for image in labelled])
-    return bad[coreset(bad, _MOST, seed)]
-
-
-def _share(
-    labelled: Sequence[LabelledPatches], level: float, soft: float, n_top: int, seed: int
-) -> float:
+def _share(labelled: Sequence[LabelledPatches], normal: _Normal, n_top: int) -> float:
     """Return how much labels count, by labelled images that are left out by turns."""
     if len(labelled) < _FEWEST:
         return len(labelled) / _ENOUGH
     reached = []
     for place, image in enumerate(labelled):
-        others = _kept([*labelled[:place], *labelled[place + 1 :]], seed)
-        ratios = _ratios(image.vectors, image.far, others, soft).numpy()
-        reached.append(top_mean(ratios[None], n_top)[0] > level)
-    # Normal images reach the level, too: a few by definition.
+        others = [*labelled[:place], *labelled[place + 1 :]]
+        direction = normal.against([each.bad for each in others])
+        top = (image.vectors @ direction).topk(n_top).values.mean()
+        reached.append(float(top) > normal.reached(direction))
+    # Normal images reach as far, too: a few by definition.
     return max(0.0, (float(np.mean(reached)) - _REACHED) / (1 - _REACHED))
 
 

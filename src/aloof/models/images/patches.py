@@ -1,11 +1,11 @@
 """Defects of a few pixels: every patch of an image is compared with patches of normal ones.
 
 A patch is compared in two ways. A memory keeps patches that lie near all others, and the
-distance to the nearest counts. A VAE learns from the same patches, and where they are in the
-image. Both are measured by how much normal images differ, the stronger of the two counts, and
-neither knows labels. What labelled defects teach is added to that: of an image that is known
-to be bad only some patch is, so the farthest from the memory are its anomalies, or those under
-a mask; see `aloof.models.images.lessons`.
+distance to the nearest counts, for how far apart those lie. A VAE learns from the same patches,
+and where they are in the image. Both are measured by how much normal images differ, their mean
+counts, and neither knows labels. What labelled defects teach is added to that: of an image that
+is known to be bad only some patch is, so the oddest for the memory are its anomalies, or those
+under a mask; see `aloof.models.images.lessons`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aloof.models.images.lessons import LabelledPatches, Lessons, learn_contrast, top_mean
+from aloof.models.images.lessons import LabelledPatches, Lessons, learn_direction, top_mean
 from aloof.models.images.manifest import ViewState
 from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, resized, weights_of
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
 from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
-from aloof.vision.memory import BLOCK, coreset, distances
+from aloof.vision.memory import BLOCK, coreset, oddness, spreads
 
 if TYPE_CHECKING:
     from aloof.estimators import Detector
@@ -56,14 +56,17 @@ _STEPS = 1500  # batches that a network learns from
 _MOST_PATCHES = 40_000  # of normal images, to learn from
 _MEMORY = 3_000  # of them that are kept
 _SIZE = 96  # of the vector of a patch
+_FLATTEST = 1e-6  # of the variance of the first component; less is rounding
+_WHITE = 0.75  # how far principal components are made alike: 1 is wholly
 _SCALED_BY = 100  # images whose patches say what is usual
-_TOP = 0.01  # share of the patches of an image that make up its score
+_TOP = 0.003  # share of the patches of an image that make up its score
 _MOST_TOP = 40  # patches that make up the score of an image that is looked at by tiles
 _WORST = 16  # patches of a labelled image that count as anomalies, where there is no mask
 _UNDER = 0.3  # of the best covered patch; the patches under a mask are covered at least so far
 _BUDGET = 2**30  # bytes that features of training images may take in memory
 _AT_ONCE, _PIXELS_AT_ONCE = 16, 2**26  # images, and all their numbers
 _TURNED_AT_ONCE = 2**16  # patches
+_LEARNED = ("mean", "turn", "memory", "spread", "usual")  # tensors of a view
 _PARTS = 2  # what is compared: memory and detector
 _BRIGHT = 2.0  # scores of patches that are drawn brightest are at least these
 _STEADY = 0.05  # of the height of a normal image's top; they differ at least as much
@@ -81,8 +84,8 @@ class PatchView:
         Of the images.
     mean, turn
         Features less their mean, times this, are the vector of a patch.
-    memory
-        Vectors of patches of normal images.
+    memory, spread
+        Vectors of patches of normal images, and how far apart they lie.
     usual
         Of the memory and of the detector: what counts 0, the score of a patch in the middle,
         and what counts 1. A normal image in the middle scores 1.
@@ -97,6 +100,7 @@ class PatchView:
     mean: Tensor
     turn: Tensor
     memory: Tensor
+    spread: Tensor
     usual: Tensor
     lessons: Lessons | None = None
     tiled: bool = False
@@ -188,25 +192,23 @@ class PatchView:
         return joined.numpy().reshape(vectors.shape[:-1])
 
     def _seen(self, vectors: Tensor, block: int = BLOCK) -> tuple[Tensor, ...]:
-        """Return the rows of detectors, distances to the memory, and what labels say."""
+        """Return the rows of detectors, what the memory says, and what labels say."""
         flat = vectors.flatten(0, -2)
-        far = distances(flat, self.memory, block=block)
+        odd = oddness(flat, self.memory, self.spread, block=block)
         rows = with_places(vectors)
-        if self.lessons is None:
-            return rows, far
-        return rows, far, self.lessons.contrast(flat, far, block=block)
+        return (rows, odd) if self.lessons is None else (rows, odd, self.lessons.along(flat))
 
     def _joined(self, learned: Tensor, *rest: Tensor) -> Tensor:
         """Return the scores of patches by those of detectors, and what `_seen` gives."""
         taught = rest[0] if len(self.detectors(None)) > 1 else None
-        far, *contrast = rest if taught is None else rest[1:]
+        odd, *along = rest if taught is None else rest[1:]
         usual = self.usual.double()
         middle, unit = usual[:, 0], usual[:, 1] - usual[:, 0]
-        total = torch.maximum(
-            (far.double() - middle[0]) / unit[0], (learned.double() - middle[1]) / unit[1]
-        )
+        by_memory = (odd.double() - middle[0]) / unit[0]
+        by_detector = (learned.double() - middle[1]) / unit[1]
+        total = (by_memory + by_detector) / _PARTS
         if self.lessons is not None:
-            total = total + self.lessons.gained(contrast[0], taught)
+            total = total + self.lessons.gained(along[0], taught)
         return total
 
     def detectors(self, detector: Any) -> tuple[Any, ...]:
@@ -233,7 +235,7 @@ class PatchView:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what was learned, and the weights of the backbone."""
-        own = {name: getattr(self, name) for name in ("mean", "turn", "memory", "usual")}
+        own = {name: getattr(self, name) for name in _LEARNED}
         lessons = {} if self.lessons is None else self.lessons.tensors()
         return {**own, **lessons, **weights_of(self.backbone)}
 
@@ -247,11 +249,16 @@ class PatchView:
         device: str,
     ) -> PatchView:
         """Return the view that was kept; a ValueError says what is wrong with it."""
+        if "memory" in tensors and "spread" not in tensors:
+            raise ValueError(
+                "the model is of an older version, which compared patches in another way: fit "
+                "it again"
+            )
         n = sum(backbone.channels)
         size = tensors["turn"].shape[-1] if "turn" in tensors else 0
         lessons = Lessons.taken(state.lessons, tensors, size, device)
         shapes = {"mean": (n,), "turn": (n, size), "usual": (_PARTS, 2)}
-        for name in ("mean", "turn", "memory", "usual"):
+        for name in _LEARNED:
             value = tensors.get(name)
             good = value is not None and value.is_floating_point() and value.ndim in (1, 2)
             if not good or not bool(torch.isfinite(tensors[name]).all()):
@@ -261,11 +268,14 @@ class PatchView:
         memory = tensors["memory"]
         if memory.ndim != 2 or not len(memory) or memory.shape[1] != size or not size:
             raise ValueError("the tensor images.memory is of another shape")
+        spread = tensors["spread"]
+        if spread.shape != memory.shape[:1] or not bool((spread > 0).all()):
+            raise ValueError("the tensor images.spread is not of distances")
         if not bool((tensors["usual"][:, 1] > tensors["usual"][:, 0]).all()):
             raise ValueError("the tensor images.usual is not in order")
-        if extra := sorted(set(tensors) - {"mean", "turn", "memory", "usual"}):
+        if extra := sorted(set(tensors) - set(_LEARNED)):
             raise ValueError(f"the tensor images.{extra[0]} is left over")
-        own = {name: tensors[name] for name in ("mean", "turn", "memory", "usual")}
+        own = {name: tensors[name] for name in _LEARNED}
         return cls(backbone, shape, **own, lessons=lessons, tiled=state.tiled)
 
 
@@ -281,8 +291,8 @@ class PatchRows:
         Vectors of patches with their places, of normal images and of labelled defects.
     features
         Of the patches of all normal images.
-    looked_at, far
-        Some of these images, and how far their patches are from the memory.
+    looked_at, odd
+        Some of these images, and how odd their patches are for a memory without themselves.
     """
 
     view: PatchView
@@ -290,7 +300,7 @@ class PatchRows:
     bad: NDArray[np.float32]
     features: _Features
     looked_at: NDArray[np.int64]
-    far: NDArray[np.float64]
+    odd: NDArray[np.float64]
 
     def labelled(
         self, anomalies: NDArray[Any], masks: Mapping[int, NDArray[np.bool_]], seed: int
@@ -306,17 +316,16 @@ class PatchRows:
         seed
             Of the fit.
         """
-        level = float(np.median(top_mean(self.far, self.view.n_top)))
+        level = float(np.median(top_mean(self.odd, self.view.n_top)))
         found = [
             _bad_rows(self.view, image, masks.get(k), level)
             for k, image in enumerate(anomalies)
         ]
-        lessons = learn_contrast(
+        lessons = learn_direction(
             [patches for _, patches in found],
             (self.view.turned(part).flatten(1, 2) for part in self.features.of(self.looked_at)),
-            self.far,
+            self.odd,
             self.view.n_top,
-            derive(seed, Stream.SPLIT, 4),
         )
         bad = np.concatenate([self.bad, *(rows for rows, _ in found)])
         return replace(self, view=replace(self.view, lessons=lessons), bad=bad)
@@ -332,12 +341,13 @@ class PatchRows:
             Fitted to those of labelled defects as well; None: there is none.
         """
         n, lessons = self.view.n_top, self.view.lessons
-        parts = self.far, self._scores(detector)
+        parts = self.odd, self._scores(detector)
         middles, units = zip(*(_usual(part, n) for part in parts), strict=True)
         known = zip(parts, middles, units, strict=True)
-        maps = np.maximum(*((part - middle) / unit for part, middle, unit in known))
+        maps = np.mean([(part - middle) / unit for part, middle, unit in known], axis=0)
         one = max(float(np.median(top_mean(maps, n))), 1e-6)
         usual = [[middle, middle + one * u] for middle, u in zip(middles, units, strict=True)]
+        lessons = None if lessons is None else lessons.measured(one)
         if taught is not None and lessons is not None:
             lessons = lessons.taught(taught, self._scores(taught), n)
         made = torch.tensor(usual, dtype=torch.float64)
@@ -409,12 +419,13 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     Parameters
     ----------
     backbone
-        What makes features.
+        What makes features; its finer maps are used, where it has them.
     normal
         Images ``(n, channels, height, width)``.
     seed
         Of the fit.
     """
+    backbone = backbone.finer()
     channels, height, width = normal.shape[1:]
     shape = channels, height, width
     tiled = max(height, width) > LARGEST_AT_ONCE
@@ -439,11 +450,12 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
     image_of = torch.from_numpy(np.concatenate(owners))
     chosen = coreset(vectors, _MEMORY, derive(seed, Stream.SPLIT, 2))
     memory = vectors[chosen]
+    spread = spreads(memory)
     usual = torch.tensor([[0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    view = PatchView(backbone, shape, mean, turn, memory, usual, tiled=tiled)
+    view = PatchView(backbone, shape, mean, turn, memory, spread, usual, tiled=tiled)
     # What is usual is measured without patches of the image itself in the memory.
     looked_at = _some(len(some), _SCALED_BY, seed)
-    far, place = [], 0
+    odd, place = [], 0
     for found_features in features.of(some[looked_at]):
         found_vectors = view.turned(found_features)
         n_patches = grid[0] * grid[1]
@@ -451,15 +463,16 @@ def learn_patches(backbone: Backbone, normal: NDArray[Any], seed: int) -> PatchR
         place += len(found_vectors)
         own = own.repeat_interleave(n_patches)
         several = len(some) > 1
-        distance = distances(
+        oddities = oddness(
             found_vectors.flatten(0, -2),
             memory,
+            spread,
             own=own if several else None,
             owners=image_of[chosen] if several else None,
         )
-        far.append(distance.reshape(-1, n_patches).double().numpy())
-    distances_of = np.concatenate(far)
-    finite = np.where(np.isfinite(distances_of), distances_of, np.nan)
+        odd.append(oddities.reshape(-1, n_patches).double().numpy())
+    everything = np.concatenate(odd)
+    finite = np.where(np.isfinite(everything), everything, np.nan)
     known = np.nan_to_num(finite, nan=float(np.nanmax(finite)))
     rows = np.concatenate(
         [vectors.numpy(), _where(np.concatenate(places), grid)], 1, dtype=np.float32
@@ -500,8 +513,9 @@ def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
 def _turn(values: Tensor, channels: list[int]) -> tuple[Tensor, Tensor]:
     """Return the mean of features, and what turns the rest into vectors of patches.
 
-    Every map counts the same, however many channels it has. The vector is what principal
-    components leave of it.
+    Every map counts the same, however many channels it has. The vector has the principal
+    components of it, and those that differ little count nearly as much as the others: a defect
+    may show there.
     """
     mean = values.mean(0)
     scale = values.std(0).clamp_min(1e-6)
@@ -509,11 +523,14 @@ def _turn(values: Tensor, channels: list[int]) -> tuple[Tensor, Tensor]:
     weight = share / scale * len(scale) ** 0.5
     ready = (values - mean) * weight
     covariance = (ready.T @ ready / max(1, len(ready) - 1)).double()
-    _, directions = torch.linalg.eigh(covariance)
+    variances, directions = torch.linalg.eigh(covariance)
     size = min(_SIZE, len(mean), max(1, len(values) - 1))
     components = directions.flip(1)[:, :size].float()
     signs = torch.where(components.sum(0) < 0, -1.0, 1.0)
-    return mean, (weight[:, None] * components * signs).contiguous()
+    kept = variances.flip(0)[:size].clamp_min(_FLATTEST * variances[-1].clamp_min(1e-12))
+    return mean, (
+        weight[:, None] * components * signs * kept.float() ** (-_WHITE / 2)
+    ).contiguous()
 
 
 def _usual(scores: NDArray[np.float64], n: int) -> tuple[float, float]:
@@ -528,16 +545,16 @@ def _bad_rows(
 ) -> tuple[NDArray[np.float32], LabelledPatches]:
     """Return rows of the patches that make an image an anomaly, as it is and mirrored.
 
-    Without a mask, these are the farthest from the memory, as far as they reach a level.
+    Without a mask, these are the oddest for the memory, as far as they reach a level.
     """
     rows = []
     for flips in ((0, 1), (0,), (1,), ()):  # the image as it is comes last
         turned = np.flip(image, tuple(axis + 1 for axis in flips))
         (vectors,) = view.vectors(turned[None])
-        far = distances(vectors.flatten(0, -2), view.memory)
+        odd = oddness(vectors.flatten(0, -2), view.memory, view.spread)
         if mask is None:
-            worst = np.argsort(-far.numpy(), kind="stable")[:_WORST]
-            chosen = worst[far.numpy()[worst] >= level]
+            worst = np.argsort(-odd.numpy(), kind="stable")[:_WORST]
+            chosen = worst[odd.numpy()[worst] >= level]
             chosen = chosen if len(chosen) else worst[:1]
         else:
             covered = _coverage(np.flip(mask, flips), view.grid).ravel()
@@ -545,7 +562,7 @@ def _bad_rows(
         rows.append(with_places(vectors).numpy()[chosen])
     found = np.concatenate(rows)
     bad = torch.from_numpy(np.ascontiguousarray(found[:, : view.turn.shape[1]]))
-    return found, LabelledPatches(bad, vectors.flatten(0, -2), far)
+    return found, LabelledPatches(bad, vectors.flatten(0, -2))
 
 
 def _coverage(mask: NDArray[np.bool_], grid: tuple[int, int]) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from aloof._version import __version__
 from aloof.exceptions import AloofError, TableError, TableWarning, once_of_each
 from aloof.io import write_file, writing
 from aloof.io.growing import GrowingFile, PipedLines, Position
+from aloof.io.remote import check_here
 from aloof.models.results import Drift
 from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.events import Event, EventFormat, EventReader, event_tables
@@ -142,6 +143,8 @@ def follow(
         )
     model = model._accepting(missing_columns)
     source, target = os.fspath(data), os.fspath(out)
+    for name in (source, target, *(() if state is None else (state,))):
+        check_here(name, TableError, "Only files here are followed. Leave out --follow.")
     _check_names(model, keep, target)
     if source == "-" and state is not None:
         raise TableError(

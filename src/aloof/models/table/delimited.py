@@ -237,8 +237,8 @@ class Delimited(Format):
             return opened
         if _is_json(stream.beginning):
             raise TableError(
-                f"{what} holds JSON, not CSV. Only --follow reads JSON lines. Write the rows "
-                "as CSV, a column for each value."
+                f"{what} holds JSON, not CSV. Read a file of it with format='jsonl' (--format "
+                "jsonl), and lines of standard input with --follow."
             )
         place = find_table(
             stream.beginning,

@@ -206,3 +206,10 @@ def test_nothing_is_reported_to_anybody(folder, tmp_path):
         [sys.executable, "-c", code, *given], check=True, capture_output=True, env=environment
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_told_from_csv(folder, tmp_path, capsys):
+    (tmp_path / "new.jsonl").write_text('{"id": 1, "amount": 2}\n')
+    given = ["score", str(folder / "model.onnx"), str(tmp_path / "new.jsonl"), "--out", "-"]
+    assert main(given) == 2
+    assert "holds JSON. Give a CSV or TSV file; aloof itself reads" in capsys.readouterr().err

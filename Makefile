@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo    see five labelled anomalies improve a detector on real data (pictures in demo/)"
 	@echo "make test    run the whole test suite, one worker per processor (or WORKERS=2)"
-	@echo "make engines test on Ray, Spark (which needs Java) and MLflow; installs them"
+	@echo "make engines test on Ray, Spark (which needs Java), MLflow and S3; installs them"
 	@echo "make check   run ruff and mypy"
 	@echo "make format  format the sources with ruff"
 	@echo "make bench   measure the speed of stacked training and of scoring, as ratios"
@@ -36,8 +36,8 @@ test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 engines: $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mlflow,ray,spark]'
-	ALOOF_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/test_mlflow.py tests/test_ray.py tests/test_spark.py
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mlflow,ray,spark]' 'moto[s3]>=5' flask flask-cors s3fs
+	ALOOF_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/test_mlflow.py tests/test_ray.py tests/test_spark.py tests/models/table/test_s3.py
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -1,12 +1,13 @@
 """Exported models: how large and how fast they are, against the models themselves.
 
-    python benchmarks/exporting.py [--lite PYTHON] [--rows 20000] [--out FILE]
+    python benchmarks/exporting.py [--lite PYTHON] [--rows 20000] [--out FILE] [--odds NAMES]
 
 A table of 20 columns, models of five members in their default sizes. Rows in memory are scored
 in one process and with one thread; files are CSV, scored by a fresh process each, so that
 starting counts. Seconds are those of the processor, the fewest of three rounds: others may use
 the machine. PYTHON is an interpreter in whose environment nothing but aloof-lite is installed;
-without it, the one that runs this.
+without it, the one that runs this. On the data sets of --odds, every row is scored by
+the model and by its file, once for each method.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ import pyarrow.csv as pa_csv
 
 import aloof
 from aloof.bench.provenance import provenance
-from aloof.export import export
+from aloof.datasets import load_dataset
+from aloof.estimators import DETECTORS
+from aloof.export import export, to_onnx
 from aloof.lite import load
+from aloof.lite.scorer import opened
 from aloof.models.table import TableModel
 
 ONE, SOME = 1, 1000
@@ -139,6 +143,36 @@ def measured(
     return runs
 
 
+def compared(name: str) -> list[dict[str, Any]]:
+    """Score all rows of an ODDS set both ways; learn from some of them, with few labels."""
+    data = load_dataset(name)
+    rng = np.random.default_rng(0)
+    known = rng.permutation(len(data.X))[: min(4000, 3 * len(data.X) // 5)]
+    labelled = (data.y[known] == 1) & (rng.uniform(size=len(known)) < 0.1)
+    labelled[np.flatnonzero(data.y[known] == 1)[:2]] = True
+    known, labels = known[keep := (data.y[known] == 0) | labelled], labelled[keep].astype(int)
+    runs = []
+    for method, kind in DETECTORS.items():
+        detector = kind(max_epochs=30, random_state=0, device="cpu")
+        detector.fit(data.X[known], None if method == "vae" else labels)
+        small = opened(Path(f"{name}.onnx"), to_onnx(detector))
+        ours, theirs = small.score(data.X), detector.anomaly_score(data.X)
+        off = np.abs(ours["anomaly_score"] / theirs - 1)
+        flags = detector.decision_.flag(theirs)
+        runs.append(
+            {
+                "data": name,
+                "method": method,
+                "rows": len(data.X),
+                "largest_relative_difference": float(off.max()),
+                "rows_beyond_1e-5": int((off > 1e-5).sum()),
+                "decisions_that_differ": int((flags != ours["is_anomaly"]).sum()),
+            }
+        )
+        print(json.dumps(runs[-1]), flush=True)
+    return runs
+
+
 def installed(lite: str) -> float:
     """Return the MB of all packages beside an interpreter, without installers and bytecode."""
     files = json.loads(run([lite, "-c", SIZE], {}))
@@ -157,6 +191,7 @@ def main() -> None:
     parser.add_argument("--lite", default=sys.executable)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--odds", default="", help="names of data sets, with commas")
     given = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     warnings.simplefilter("ignore")
@@ -178,6 +213,7 @@ def main() -> None:
         "load_average": began,
         **provenance(),
         "runs": runs,
+        "odds": [run for name in filter(None, given.odds.split(",")) for run in compared(name)],
     }
     if given.out:
         given.out.write_text(json.dumps(found, indent=2) + "\n")

@@ -26,6 +26,7 @@ from torch import Tensor
 from aloof._version import __version__
 from aloof.exceptions import AloofError, ModelError
 from aloof.io import replacing, writing
+from aloof.io.remote import check_here
 from aloof.io.tensors import parse_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
     force
         Whether a model that is there may be replaced.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(_here(path)))
     if not _may_replace(target):
         raise ModelError(
             f"{target} exists and holds more than an aloof model, so it was left alone. Save "
@@ -114,7 +115,7 @@ def write_model(
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a model folder; raise `ModelError` where it is not what was written."""
-    folder = Path(path)
+    folder = _here(path)
     for _ in range(_TRIES):
         manifest = _read_manifest(folder)
         _check_manifest(manifest, folder)
@@ -137,7 +138,7 @@ def identity(path: str | os.PathLike[str]) -> str:
 
     It changes when the model is calibrated or fitted again.
     """
-    return str(_read_manifest(Path(path)).get("tensors_sha256", ""))
+    return str(_read_manifest(_here(path)).get("tensors_sha256", ""))
 
 
 def section_of(
@@ -280,6 +281,11 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
     }
+
+
+def _here(path: str | os.PathLike[str]) -> Path:
+    advice = "Models are folders here. Copy them, as in: aws s3 cp --recursive"
+    return check_here(path, ModelError, advice)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from calendar_files import calendars
 from code_files import codes
+from json_files import jsons
 from layout_files import layouts
 from locale_files import locales
 from sign_files import signs
@@ -42,7 +43,7 @@ def make(folder: Path) -> None:
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf8")
 
 
-for part in (locales, signs, calendars, codes, layouts, workbooks):
+for part in (locales, signs, calendars, codes, layouts, workbooks, jsons):
     part()
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -192,3 +193,23 @@ def test_arrays_come_in_files_of_numpy(folder, tmp_path, capsys):
     arguments = ["score", tmp_path / "array.onnx", folder / "new.csv", "--out", "-"]
     assert main(list(map(str, arguments))) == 2
     assert "numpy.save" in capsys.readouterr().err
+
+
+def test_nothing_is_reported_to_anybody(folder, tmp_path):
+    """Some versions of ONNX Runtime keep a device id at home, and send it to their makers."""
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    environment.pop("XDG_CACHE_HOME", None)
+    code = "import sys; from aloof.lite.cli import main; sys.exit(main(sys.argv[1:]))"
+    given = ["score", str(folder / "model.onnx"), str(folder / "new.csv"), "--out", "-"]
+    subprocess.run(
+        [sys.executable, "-c", code, *given], check=True, capture_output=True, env=environment
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_told_from_csv(folder, tmp_path, capsys):
+    (tmp_path / "new.jsonl").write_text('{"id": 1, "amount": 2}\n')
+    given = ["score", str(folder / "model.onnx"), str(tmp_path / "new.jsonl"), "--out", "-"]
+    assert main(given) == 2
+    assert "holds JSON. Give a CSV or TSV file; aloof itself reads" in capsys.readouterr().err

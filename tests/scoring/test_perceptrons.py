@@ -12,7 +12,15 @@ import torch
 
 from aloof import VAE, DualPriorVAE, MaxMinVAE
 from aloof.networks import MLPDecoder, MLPEncoder
-from aloof.scoring import Perceptrons, attribution, errors, feature_errors, perceptrons
+from aloof.scoring import (
+    AggregatePrior,
+    Perceptrons,
+    Scorer,
+    attribution,
+    errors,
+    feature_errors,
+    perceptrons,
+)
 
 
 def rows(n: int, d: int = 7, seed: int = 0) -> np.ndarray:
@@ -70,7 +78,25 @@ def test_scores_are_those_of_float64(detector: Any) -> None:
     assert isinstance(scorer.perceptrons, Perceptrons)
     wide = scorer._wide_scores(detector._reader(X), len(X))
     fast = scorer.member_scores(detector._reader(X), len(X))
-    np.testing.assert_allclose(fast, wide, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(fast, wide, rtol=1e-5, atol=1e-6)
+
+
+def test_codes_far_from_the_middle_lose_no_digits() -> None:
+    """Squared distances are differences of large numbers, where float32 has no digits left."""
+    detector, X = fitted(VAE, max_epochs=40), 5 * rows(256, seed=1)
+    reader = detector._reader(X)
+    codes = detector._scorer.measure_prior(reader, len(X))
+    sharp = AggregatePrior(codes.mean, torch.full_like(codes.log_var, -12.0))
+    scorer = Scorer(
+        detector._ensemble,
+        detector._fitted_objective,
+        device=torch.device("cpu"),
+        dtype=torch.float64,
+        aggregate_prior=sharp,
+    )
+    assert scorer.perceptrons is not None
+    fast, wide = scorer.member_scores(reader, len(X)), scorer._wide_scores(reader, len(X))
+    np.testing.assert_allclose(fast, wide, rtol=1e-5)
 
 
 def test_contributions_are_those_of_float64(detector: Any) -> None:

@@ -75,3 +75,28 @@ def test_all_figures_for_prometheus_that_it_names_exist(
         for name in named:
             family = name.removesuffix("_total")
             assert re.search(rf"^# TYPE {family}(_total)? ", text, re.MULTILINE), name
+
+
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    (unit,) = re.findall(r"```ini\n(.*?)```", GUIDE, re.DOTALL)
+    path = tmp_path / "aloof.service"
+    path.write_text(unit.replace("/opt/aloof/bin/aloof", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, str(path) in done.stderr) == (0, False), done.stderr
+
+
+def test_the_command_of_the_container_and_the_unit_has_these_options() -> None:
+    from typer.testing import CliRunner
+
+    from aloof.cli.app import app
+
+    told = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    (entry,) = re.findall(r"ENTRYPOINT (.*)", GUIDE)
+    (start,) = re.findall(r"ExecStart=(.*)", GUIDE)
+    options = {*re.findall(r"--[a-z-]+", entry + start)}
+    assert {option for option in options if option not in told} == set()
+    assert options >= {"--host", "--tokens"}

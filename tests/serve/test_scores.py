@@ -358,3 +358,28 @@ def test_lines_of_text(serving: Callable[..., Any], tmp_path: Path) -> None:
         assert [row["anomaly_score"] for row in found["results"]] == scores[2:]
         assert client.ask("POST", "/score", b"\xff", "text/plain")[0] == 400
         assert client.ask("POST", "/score", b"a", "text/plain; charset=klingon")[0] == 400
+
+
+def test_objects_inside_rows_are_columns_as_in_a_file(
+    tmp_path: Path, serving: Callable[..., Any]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"amount": float(rng.normal()), "card": {"country": str(rng.choice(["NO", "SE"]))}}
+        for _ in range(120)
+    ]
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.warns(CalibrationWarning):
+        model = package.fit(path, method="vae", members=1, max_epochs=2)
+    assert isinstance(model, TableModel)
+    model.save(tmp_path / "model")
+    with serving(tmp_path / "model") as client:
+        status, found = client.score({"rows": rows})
+        assert status == 200, found
+        scores = [row["anomaly_score"] for row in found["results"]]
+        assert scores == model.anomaly_score(path).tolist()
+        twice = {"amount": 1, "card": {"country": "NO"}, "card.country": "SE"}
+        status, found = client.score({"rows": [twice]})
+        assert status == 422
+        assert "'card.country' is there twice" in found["error"]

@@ -29,3 +29,16 @@ def test_a_row_has_one_distance_in_any_company_and_few_rows_are_enough() -> None
     assert np.array_equal(found.distance(X[3:4]), found.distance(X)[3:4])
     few = Neighbours(X[:2])
     np.testing.assert_allclose(few.distance(X[:1]), np.linalg.norm(X[0] - X[1]), rtol=1e-6)
+
+
+def test_equal_distances_are_equal_however_they_are_summed() -> None:
+    """Rows on a grid have few distances, and rows that are there five times have none."""
+    rng = np.random.default_rng(0)
+    kept = rng.integers(0, 4, (400, 3)) * [0.1, 0.7, 0.01] + [31.7, 0.0, 55.5]
+    found = Neighbours(np.r_[kept, np.repeat(kept[:1], 5, axis=0)])
+    reference = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(found.rows)
+    distances = found.distance(found.rows)
+    exact = reference.kneighbors(found.rows)[0][:, -1]
+    assert len(np.unique(distances)) == len(np.unique(exact.round(9)))
+    assert distances[0] == 0.0
+    np.testing.assert_allclose(distances, exact, rtol=1e-6)

@@ -84,7 +84,7 @@ FileFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="[csv|tsv|excel|parquet|arrow|txt]",
+        metavar="[csv|tsv|excel|parquet|arrow|json|jsonl|txt]",
         help="File format. Default: taken from the file's ending.",
     ),
 ]

@@ -57,8 +57,8 @@ def score(
         str,
         typer.Option(
             metavar="SCORES",
-            help="The file to write: .csv or .tsv (also with .gz), .xlsx, .parquet or .arrow; "
-            "- for CSV on standard output. A folder (ending in /): a file for each file of "
+            help="The file to write: .csv, .tsv or .jsonl (also with .gz), .xlsx, .parquet or "
+            ".arrow; - for CSV on standard output. A folder (ending in /): a file for each of "
             "DATA. With --follow: a file of JSON lines (.jsonl), or -.",
         ),
     ],

@@ -15,9 +15,9 @@ from aloof.estimators.committee import _ERRORS, _NEIGHBOURS, _TREES
 from aloof.export.functions import Knots, normal_quantile
 from aloof.export.graph import DOUBLE, FLOAT, ML, Value
 from aloof.export.members import Members, Seen
-from aloof.shallow import Forest, Neighbours
+from aloof.shallow import NOISE, Forest, Neighbours
 
-__all__ = ["score"]
+__all__ = ["changes_nothing", "score"]
 
 # Rows that are no further away than this have scores in float32.
 _NEAR = 1e4
@@ -49,14 +49,15 @@ def _see(detector: Detector, rows: Value, farthest: float, *, errors: bool = Fal
         detector._aggregate_prior,
         detector._direction_penalty,
     )
-    bounded = farthest <= _NEAR if _changes_nothing(detector.scaling_) else False
+    bounded = farthest <= _NEAR if changes_nothing(detector.scaling_) else False
     if isinstance(detector.scaling_, RankStandardizer):
         bounded = True
     scaled = _scaled(detector.scaling_, rows)
     return members.see(scaled, errors=errors, bounded=bounded)
 
 
-def _changes_nothing(scaling: Scaling) -> bool:
+def changes_nothing(scaling: Scaling) -> bool:
+    """Whether networks take rows as they are."""
     return (
         isinstance(scaling, Standardizer)
         and not scaling.mean.any()
@@ -73,7 +74,7 @@ def _scaled(scaling: Scaling, rows: Value) -> Value:
         up, down = knots.interpolate(wide, steps), knots.interpolate_first(wide, steps)
         normal = normal_quantile((up + down) * 0.5).clip(-REACH, REACH)
         return _scaled(scaling.standard, normal)
-    if _changes_nothing(scaling):
+    if changes_nothing(scaling):
         return rows
     moved = rows.to(DOUBLE) - g.constant(scaling.mean)
     return (moved / g.constant(scaling.scale)).clip(-scaling.limit, scaling.limit)
@@ -134,11 +135,12 @@ def _distance(neighbours: Neighbours, rows: Value) -> Value:
     g = rows.graph
     known = neighbours.rows
     norms = g.constant((known**2).sum(1))
-    squares = (rows * rows).sum(1).expand(1)
-    squared = squares - (rows @ g.constant(known.T)) * 2.0 + norms
+    sizes = (rows * rows).sum(1)
+    squared = sizes.expand(1) - (rows @ g.constant(known.T)) * 2.0 + norms
     k = min(neighbours.k, len(known))
-    nearest = g.smallest(squared.at_least(0.0), k)
-    return nearest.slice(k - 1, k, 1).squeeze(1).do("Sqrt")
+    nearest = g.smallest(squared, k).slice(k - 1, k, 1).squeeze(1)
+    found = g.where(nearest <= sizes * NOISE, 0.0, nearest).do("Sqrt")
+    return found.to(FLOAT).to(DOUBLE)
 
 
 def _share(forest: Forest, inputs: Value) -> Value:

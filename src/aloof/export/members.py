@@ -47,8 +47,9 @@ class Seen:
 class Members:
     """Networks, and what their codes are compared with.
 
-    What is computed is what `aloof.scoring.Scorer` does: in float32, and sums over features and
-    members in float64. Codes are measured from the middle of the prior's codes.
+    What is computed is what `aloof.scoring.Scorer` does: networks in float32, and in float64
+    sums over features and members, and how far codes are from the prior's. Codes are measured
+    from the middle of those.
 
     Parameters
     ----------
@@ -252,17 +253,21 @@ class Members:
     def _charge(self, mean: Value, log_var: Value) -> Value:
         """Return what codes are charged for where they lie, ``(members, rows)``, double."""
         g = mean.graph
-        spread = log_var.do("Exp") + mean * mean
+        variance = log_var.do("Exp")
         volume = log_var.sum(-1).to(DOUBLE)
         if self._prior is None:
+            spread = variance + mean * mean
             total = spread.sum(-1).to(DOUBLE) * 0.5 - 0.5 * self._latent_dim
         else:
             middle, log_spread = self._middle[:, None], _array(self._prior.log_var)
             center, precision = _array(self._prior.mean) - middle, np.exp(-log_spread)
             weight = np.concatenate([-0.5 * precision, center * precision], 2)
             bias = -0.5 * (center**2 * precision + log_spread - 1.0).sum(2)
-            codes = _narrow(g, np.swapaxes(weight, 1, 2), bias[:, None], dtype=mean.dtype)
-            near = g.concat([spread, mean], -1) @ codes[0] + codes[1]
+            # Squares of large numbers that nearly cancel: float32 would lose too many digits.
+            wide = mean.to(DOUBLE)
+            code = g.concat([variance.to(DOUBLE) + wide * wide, wide], -1)
+            far = code @ g.constant(np.swapaxes(weight, 1, 2)) + g.constant(bias[:, None])
+            near = far.to(mean.dtype)
             nearest = near.max(-1)
             others = (near - nearest.expand(-1)).do("Exp").sum(-1).to(DOUBLE).do("Log")
             n_codes = math.log(self._prior.mean.shape[1])

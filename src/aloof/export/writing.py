@@ -20,7 +20,7 @@ from aloof._version import __version__
 from aloof.estimators import Committee, Detector, describe
 from aloof.exceptions import ModelError
 from aloof.export.decisions import flag, p_value, probability
-from aloof.export.detectors import score
+from aloof.export.detectors import changes_nothing, score
 from aloof.export.encoding import encode
 from aloof.export.graph import DOUBLE, Graph, Value
 from aloof.export.probes import probe_column, probe_inputs
@@ -362,6 +362,16 @@ def _precisely_scored(model: Model, rows: Any) -> NDArray[np.float64]:
     return _scored(dataclasses.replace(model, **changed), rows)
 
 
+def _rounds(model: Model) -> bool:
+    """Whether float32 can lose more digits than scores have to spare.
+
+    It can in a backbone, and where networks take numbers of any size as they are.
+    """
+    if isinstance(model, ImageModel):
+        return model.view is not None
+    return isinstance(model, ArrayModel) and changes_nothing(model.detector.scaling_)
+
+
 def _precise(detector: Detector) -> Scorer:
     return Scorer(
         detector._ensemble,
@@ -390,8 +400,8 @@ def _compared(model: Model, lite: LiteModel) -> _Tried:
     scores, decision = found["anomaly_score"], model.detector.decision_
     off = distance(scores, wanted)
     jumps = off > CLOSE
-    if jumps.any() and (are_rows or len(model.detector.shape_) == 1):
-        # Both round to float32: here and there the model is as far from what is right.
+    if jumps.any() and _rounds(model):
+        # Here and there, the model itself is as far from what is right.
         precise = _precisely_scored(model, rows)
         own = distance(wanted, precise)
         rounded = jumps & (distance(scores, precise) <= CLOSE + 3 * own.max())

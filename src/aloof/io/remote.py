@@ -18,14 +18,15 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from aloof.exceptions import AloofError, MissingExtraError
 from aloof.io.atomic import writing
 
-__all__ = ["FilePath", "RemotePath", "is_remote", "path_of", "sending"]
+__all__ = ["FilePath", "RemotePath", "check_here", "is_remote", "path_of", "sending"]
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_ONE_SLASH = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/+")
 # What Arrow reaches by itself, where the package that fsspec asks for is not installed.
 _ARROW = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "gcs": "GcsFileSystem"}
 
@@ -40,6 +41,30 @@ def is_remote(name: str | os.PathLike[str]) -> bool:
     """
     text = os.fspath(name)
     return bool(_SCHEME.match(text)) and not text.lower().startswith("file://")
+
+
+def check_here(name: str | os.PathLike[str], error: type[AloofError], advice: str) -> Path:
+    """Return the path of a file or folder that has to be here, or raise.
+
+    Parameters
+    ----------
+    name
+        Its name; a `Path` that was made of a URL has one of its slashes left.
+    error
+        What to raise where it is elsewhere.
+    advice
+        What to do instead.
+
+    Examples
+    --------
+    >>> check_here(Path("s3://bucket/model"), AloofError, "Copy it here.")
+    Traceback (most recent call last):
+    aloof.exceptions.AloofError: s3://bucket/model is elsewhere. Copy it here.
+    """
+    text = os.fspath(name)
+    if (found := _ONE_SLASH.match(text)) and found[1].lower() != "file":
+        raise error(f"{found[1]}://{text[found.end() :]} is elsewhere. {advice}")
+    return Path(name)
 
 
 def path_of(name: str | os.PathLike[str]) -> FilePath:
@@ -150,23 +175,23 @@ class RemotePath:
 
     def files(self) -> list[RemotePath]:
         """Return the files in the folder and those below it, in order."""
-        with self._reaching():
+        with self._reaching(anew=True):
             found = self._system.find(self._place)
         return sorted(RemotePath(self._url(place)) for place in found)
 
     def glob(self) -> list[RemotePath]:
         """Return the files whose names fit, where this is a pattern."""
-        with self._reaching():
+        with self._reaching(anew=True):
             found = [p for p in self._system.glob(self._place) if self._system.isfile(p)]
         return sorted(RemotePath(self._url(place)) for place in found)
 
     def put(self, source: Path) -> None:
         """Copy a file from here to there: readers see all of it, or nothing of it."""
         with self._reaching():
-            self._system.makedirs(self._parent_of(self._place), exist_ok=True)
-            if self._scheme in _WHOLE:
+            if self._scheme in _WHOLE:  # and folders are just names; a bucket is nobody's typo
                 self._system.put_file(str(source), self._place)
                 return
+            self._system.makedirs(self._parent_of(self._place), exist_ok=True)
             aside = f"{self._parent_of(self._place)}/.{self.name}.{uuid.uuid4().hex[:8]}"
             self._system.put_file(str(source), aside)
             self._system.mv(aside, self._place)
@@ -199,13 +224,18 @@ class RemotePath:
         return f"{self._scheme}://{place.lstrip('/')}"
 
     def _ask(self, question: str) -> bool:
-        with self._reaching():
+        with self._reaching(anew=True):
             return bool(getattr(self._system, question)(self._place))
 
     @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        """Turn what goes wrong on the way into what files here raise: an `OSError`."""
+    def _reaching(self, *, anew: bool = False) -> Iterator[None]:
+        """Turn what goes wrong on the way into what files here raise: an `OSError`.
+
+        `anew`: what was there at an earlier look does not count.
+        """
         try:
+            if anew:
+                self._system.invalidate_cache()
             yield
         except (OSError, AloofError):
             raise
@@ -265,5 +295,10 @@ def _by_arrow(scheme: str, url: str) -> tuple[Any, str] | None:
     name = _ARROW.get(scheme)
     if name is None or not hasattr(arrow, name):
         return None
-    system, place = arrow.FileSystem.from_uri(url.replace("gcs://", "gs://"))
+    bucket, _, key = url.partition("://")[2].partition("/")
+    options = key[key.index("?") :] if "?" in key and "=" in key else ""
+    key = quote(key.removesuffix(options))  # names may have spaces, URIs may not
+    system, place = arrow.FileSystem.from_uri(
+        f"{scheme.replace('gcs', 'gs')}://{bucket}/{key}{options}"
+    )
     return ArrowFSWrapper(system), place

@@ -16,7 +16,7 @@ from typing import Any
 from aloof.exceptions import TableError
 from aloof.phrases import count
 from aloof.written.decoding import FALLBACK, Utf8, check_encoding
-from aloof.written.finding import Place, find_table, is_rule, is_total
+from aloof.written.finding import Place, find_table, is_json, is_rule, is_total
 
 __all__ = ["Rows", "open_rows"]
 
@@ -163,6 +163,10 @@ def open_rows(
     if stream.is_binary:
         raise TableError(
             f"{what} is not a text file. Give a CSV or TSV file; aloof itself reads others."
+        )
+    if is_json(stream.beginning):
+        raise TableError(
+            f"{what} holds JSON. Give a CSV or TSV file; aloof itself reads JSON lines, too."
         )
     place = find_table(
         stream.beginning,

@@ -253,6 +253,8 @@ def opened(file: Path, content: bytes, threads: int | None = None) -> LiteModel:
 
 
 def _session(content: bytes, threads: int | None) -> Any:
+    # Some versions report to their makers, from the import on, unless told not to.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime as ort
     except ImportError as error:
@@ -260,6 +262,7 @@ def _session(content: bytes, threads: int | None) -> Any:
             "Scoring with an exported model needs onnxruntime, which is not installed. Install "
             "it with: pip install onnxruntime"
         ) from error
+    ort.disable_telemetry_events()
     options = ort.SessionOptions()
     options.log_severity_level = 3
     # Threads that wait actively are a disaster where others work, too.

@@ -5,6 +5,9 @@ goes through the same products, one member after the other, so that what is comp
 a core's cache; threads have chunks of their own and share no product. Whether the library's
 products give a row the same bits in every place of a chunk, and in chunks of either size, is
 tried once for every shape. Where they do not, scores come from float64.
+
+Codes are compared with the prior's in float64: in squares of large numbers that nearly cancel,
+float32 loses more digits than a score has to spare.
 """
 
 from __future__ import annotations
@@ -85,10 +88,16 @@ class _Layer:
     slope: float = 1.0
 
     @classmethod
-    def of(cls, weight: Tensor, bias: Tensor, slope: float = 1.0) -> _Layer:
+    def of(
+        cls,
+        weight: Tensor,
+        bias: Tensor,
+        slope: float = 1.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> _Layer:
         """Return a layer of steady widths, with weights of zero for what is not there."""
         wide = _padded(_padded(weight).mT).mT
-        return cls(wide.float().contiguous(), _padded(bias).float(), slope)
+        return cls(wide.to(dtype).contiguous(), _padded(bias).to(dtype), slope)
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,10 @@ class _Member:
         Takes such means.
     codes
         Of the prior: from ``[variance + mean ** 2, mean]`` of a code to minus its divergence
-        from each, in bits, up to what is the same for all; None: the prior is N(0, I).
+        from each, in bits, up to what is the same for all, in float64; None: the prior is
+        N(0, I).
+    slopes
+        Their weights in float32, for gradients.
     origin
         What the middle of N(0, I) is decoded to, ``(columns,)``.
     precision
@@ -114,6 +126,7 @@ class _Member:
     encoder: list[_Layer]
     decoder: list[_Layer]
     codes: _Layer | None
+    slopes: Tensor | None
     origin: Tensor
     precision: Tensor | None
 
@@ -153,6 +166,8 @@ class _Space:
         What each layer gives.
     log_var, mean
         Parts of the encoder's last: log-variances to the base of two.
+    code, distances
+        What the prior's codes are compared with, and what that gives, in float64.
     near
         Of each code of the prior, how much it counts.
     sums, of
@@ -167,6 +182,8 @@ class _Space:
         self.decoder = [torch.empty(size, len(layer.bias)) for layer in member.decoder]
         self.log_var, self.mean = self.encoder[-1].chunk(2, 1)
         n_codes = 0 if member.codes is None else len(member.codes.bias)
+        self.code = torch.empty(self.encoder[-1].shape, dtype=torch.float64)
+        self.distances = torch.empty(size, n_codes, dtype=torch.float64)
         self.near = torch.empty(size, n_codes)
         self.sums = torch.zeros(5, len(members), size)
         self.of = [_Sums(*part) for part in self.sums.unbind(1)]
@@ -418,11 +435,14 @@ class Perceptrons:
         """Compare one member's codes with those of the prior."""
         torch.sum(space.log_var, -1, out=sums.volume)
         torch.sum(space.mean, -1, out=sums.along)
-        space.log_var.exp2_().addcmul_(space.mean, space.mean)
+        space.log_var.exp2_()
         if member.codes is None:
+            space.log_var.addcmul_(space.mean, space.mean)
             torch.sum(space.log_var, -1, out=sums.nearest)
             return
-        near = _through([member.codes], space.encoder[-1], [space.near])
+        spread, mean = space.code.copy_(space.encoder[-1]).chunk(2, 1)
+        spread.addcmul_(mean, mean)
+        near = space.near.copy_(_through([member.codes], space.code, [space.distances]))
         torch.amax(near, -1, out=sums.nearest)
         near.sub_(sums.nearest.unsqueeze(-1)).clamp_(min=_LEAST).exp2_()
         torch.sum(near, -1, out=sums.weight)
@@ -434,11 +454,11 @@ class Perceptrons:
         """
         beta, slope = self._objective.beta_kl, space.slopes[0]
         of_log_var, of_mean = slope.chunk(2, 1)
-        if member.codes is None:
+        if member.slopes is None:
             torch.mul(space.mean, beta, out=of_mean)
             torch.sub(space.variance, 1.0, out=of_log_var).mul_(0.5 * beta)
         else:
-            torch.mm(space.near, member.codes.weight.mT, out=slope)
+            torch.mm(space.near, member.slopes.mT, out=slope)
             slope.mul_(-beta * _LN2 / space.of[k].weight.unsqueeze(-1))
             of_mean.addcmul_(space.mean, of_log_var, value=2.0)
             of_log_var.mul_(space.variance).sub_(0.5 * beta)
@@ -531,10 +551,12 @@ def _member(
     )
     weight, bias, slope = outside[0]
     outside[0] = (weight, bias + middle[k] @ weight, slope)
+    codes = None if prior is None else _codes(prior, middle, k)
     return _Member(
         [_Layer.of(*part) for part in inside],
         [_Layer.of(*part) for part in outside],
-        None if prior is None else _codes(prior, middle, k),
+        codes,
+        None if codes is None else codes.weight.float(),
         _padded(origin).float(),
         None if variance is None else _padded((-variance[k].double()).exp()).float(),
     )
@@ -546,7 +568,7 @@ def _codes(prior: AggregatePrior, middle: Tensor, k: int) -> _Layer:
     spread = (-log_var).exp()
     weight = torch.cat([_padded(-0.5 * spread), _padded(mean * spread)], 1).mT
     constant = -0.5 * (mean.square() * spread + log_var - 1.0).sum(-1)
-    layer = _Layer.of(weight / _LN2, constant / _LN2)
+    layer = _Layer.of(weight / _LN2, constant / _LN2, dtype=torch.float64)
     layer.bias[len(constant) :] = _NOWHERE
     return layer
 

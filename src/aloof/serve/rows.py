@@ -13,6 +13,7 @@ from aloof.models.table import TableModel
 from aloof.models.table.files import in_memory
 from aloof.models.table.harmless import Rules, values_of
 from aloof.models.table.lines import TEXT
+from aloof.models.table.objects import flattened
 from aloof.serve.arrow import ARROW_FILE, ARROW_STREAM, check_values, read_arrow
 from aloof.serve.limits import Limits, Refused
 from aloof.serve.served import Asked, Content, Rows, Tensor, parsed
@@ -102,6 +103,7 @@ class TableReader:
         self.model, self.limits = model, limits
         self._filling, self._rules = filling, rules
         self._by_name = {column.name for column in model.encoder.columns}
+        self._has_inner = any("." in name for name in self._by_name)
         self._checked = lru_cache(64)(self._check)
 
     def read(self, content: Content, asked: Asked) -> TableRows | None:
@@ -128,6 +130,11 @@ class TableReader:
         if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
             raise Refused(422, _SHAPES)
         self.limits.check_rows(len(records))
+        if self._has_inner:
+            try:
+                records = [flattened(record) for record in records]
+            except (ValueError, RecursionError) as error:
+                raise Refused(422, f"A row cannot be read: {error}.") from error
         names, first = tuple(records[0]), records[0].keys()
         if any(record.keys() != first for record in records):
             names = tuple(dict.fromkeys(name for record in records for name in record))

@@ -9,12 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["Neighbours"]
+__all__ = ["NOISE", "Neighbours"]
 
 _CHUNK = 256  # rows at once, the last ones padded: a product may round otherwise
 
 # Nearest rows are looked for in groups of every 64th: those of the smallest minima have them.
 _GROUPS = 64
+
+# A squared distance that is a smaller share than this of a row's own square is none: rounding.
+NOISE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Neighbours:
         for chunk, distance in self._distances(X, own):
             near = self._candidates(distance)[0]
             squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
-        return np.sqrt(np.maximum(squared, 0.0))
+        return _rounded(squared, X)
 
     def explain(
         self, X: NDArray[np.floating]
@@ -63,7 +66,7 @@ class Neighbours:
             number[chunk] = turn * _GROUPS + groups[own, group]
             squared[chunk] = near[own, at]
         differences: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
-        return np.sqrt(np.maximum(squared, 0.0)), differences
+        return _rounded(squared, X), differences
 
     @property
     def _place(self) -> int:
@@ -106,3 +109,13 @@ class Neighbours:
                 known = np.flatnonzero(mine >= 0)
                 distance[known, mine[known]] = np.inf
             yield slice(start, start + n), distance[:n]
+
+
+def _rounded(squared: NDArray[np.float64], X: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return distances in which nothing is left of the order of summation.
+
+    Rows of round numbers often have the same distance, and then it must be the same.
+    """
+    sizes = (np.asarray(X, np.float64) ** 2).sum(1)
+    found = np.sqrt(np.where(squared <= NOISE * sizes, 0.0, squared))
+    return found.astype(np.float32).astype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Place", "find_header", "find_table", "is_rule", "is_total"]
+__all__ = ["Place", "find_header", "find_table", "is_json", "is_rule", "is_total"]
 
 # What separates values, unless the user says it. Commas come last: numbers have them as well.
 _DELIMITERS = ("\t", ";", "|", ",")
@@ -29,6 +30,7 @@ _TOTAL = re.compile(
     r"((grand|overall|sub) ?)?totals?|sum|(gesamt)?summe|gesamt|insgesamt|total(e|es|en|t)?"
     r"|total g[eé]n[eé]ral|somme|suma|soma|somma|razem|celkem|summa|i alt|totaal|итого|всего"
 )
+_LIST_OF_OBJECTS = re.compile(r'\[\s*\{\s*"[^"\n]*"\s*:')
 _HINT = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 # Of the rows below a header: so many must be of the same width, so many values of one sort.
 _FEWEST, _TYPED, _REGULAR = 0.5, 0.8, 0.8
@@ -351,3 +353,14 @@ def _empty(rows: Iterable[_Row], width: int) -> set[int]:
             continue
         empty -= {at for at, value in enumerate(row.values) if value.strip()}
     return empty
+
+
+def is_json(text: str) -> bool:
+    """Say whether a text begins with an object of JSON, alone in a line or in a list."""
+    text = text.lstrip()
+    if not text.startswith("{"):
+        return _LIST_OF_OBJECTS.match(text) is not None
+    try:
+        return isinstance(json.loads(text.partition("\n")[0]), dict)
+    except (ValueError, RecursionError):
+        return False

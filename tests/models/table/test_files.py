@@ -262,10 +262,9 @@ def test_what_is_not_there_is_said(tmp_path: Path, files) -> None:
 
 
 def test_json_is_not_mistaken_for_csv(tmp_path: Path) -> None:
-    """Its lines are rows, and commas are in them; what follows files does read it."""
+    """Its lines are rows, and commas are in them."""
     lines = '{"a": 1, "b": {"c": 2}}\n{"a": 3}\n'
     for name, content, words in (
-        ("a.jsonl", lines, r"a\.jsonl holds JSON lines, which only --follow reads"),
         ("a.csv", lines, r"a\.csv holds JSON, not CSV"),
         ("b.csv", '[\n  {"a": 1},\n  {"a": 2}\n]\n', r"b\.csv holds JSON, not CSV"),
     ):

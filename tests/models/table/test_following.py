@@ -182,6 +182,21 @@ def test_lines_that_cannot_be_read_have_an_error_and_the_others_scores(
     assert "'amount' holds an object" in found[3]["error"]
 
 
+def test_objects_inside_objects_are_columns_as_in_a_file(tmp_path: Path) -> None:
+    events = [
+        {"amount": float(i % 7), "card": {"country": "NO" if i % 3 else "SE"}}
+        for i in range(120)
+    ]
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    model = fit(source, method="vae", members=1, max_epochs=2)
+    assert model.columns == ("amount", "card.country")
+    with running(model, source, out):
+        found = waited(out, 120)
+    scores = [row["anomaly_score"] for row in found]
+    assert scores == model.anomaly_score(source).tolist()
+
+
 @pytest.mark.parametrize(("missing", "taken"), [("refuse", "missing"), ("fill", "typical")])
 def test_a_key_that_no_row_has_counts_as_is_said(
     model: TableModel, tmp_path: Path, missing: Any, taken: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import sys
 import warnings
@@ -26,7 +25,7 @@ from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
 from aloof.written.decoding import FALLBACK, Utf8, check_encoding
-from aloof.written.finding import Place, find_table, is_rule, is_total
+from aloof.written.finding import Place, find_table, is_json, is_rule, is_total
 
 __all__ = ["Delimited"]
 
@@ -34,7 +33,6 @@ __all__ = ["Delimited"]
 _BLOCK = 4 * 2**20
 # So many lines at the end may be something else than rows: totals, notes.
 _MOST_FOOTERS = 20
-_LIST_OF_OBJECTS = re.compile(r'\[\s*\{\s*"[^"\n]*"\s*:')
 _CALLED = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons", "|": "bars"}
 
 
@@ -235,10 +233,10 @@ class Delimited(Format):
         if known is not None and known.beginning == hash(stream.beginning):
             opened = self._known[path] = replace(known, stream=stream)
             return opened
-        if _is_json(stream.beginning):
+        if is_json(stream.beginning):
             raise TableError(
-                f"{what} holds JSON, not CSV. Only --follow reads JSON lines. Write the rows "
-                "as CSV, a column for each value."
+                f"{what} holds JSON, not CSV. Read a file of it with format='jsonl' (--format "
+                "jsonl), and lines of standard input with --follow."
             )
         place = find_table(
             stream.beginning,
@@ -393,17 +391,6 @@ def _warn(named: str, words: str, about: str) -> None:
 
 def _has_line_end(row: pa.RecordBatch) -> bool:
     return any("\n" in (value.as_py() or "") for column in row.columns for value in column)
-
-
-def _is_json(text: str) -> bool:
-    """Say whether a text begins with an object of JSON, alone in a line or in a list."""
-    text = text.lstrip()
-    if not text.startswith("{"):
-        return _LIST_OF_OBJECTS.match(text) is not None
-    try:
-        return isinstance(json.loads(text.partition("\n")[0]), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _check_name(what: str, place: Place) -> None:

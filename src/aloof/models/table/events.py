@@ -19,6 +19,7 @@ from aloof.models.table.columns.number import NumberColumn
 from aloof.models.table.encoder import TableEncoder
 from aloof.models.table.frames import to_table
 from aloof.models.table.names import check_names
+from aloof.models.table.objects import flattened
 from aloof.models.table.words import short
 from aloof.phrases import count
 from aloof.written.decoding import FALLBACK, check_encoding
@@ -198,9 +199,19 @@ class EventReader:
                 yield self._failed(f"not JSON: {error}", line)
                 continue
             if isinstance(values, dict):
-                yield Event(self.n_lines, values, "", line.after, self.n_lines)
+                try:
+                    flat = flattened(values) | self._objects(values)
+                except (ValueError, RecursionError) as error:
+                    yield self._failed(str(error), line)
+                    continue
+                yield Event(self.n_lines, flat, "", line.after, self.n_lines)
             else:
                 yield self._failed("not a JSON object", line)
+
+    def _objects(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return objects where the model has a column: they are no values of it."""
+        there = {name: values.get(name) for name in self._columns}
+        return {name: value for name, value in there.items() if isinstance(value, dict)}
 
     def _csv(self, is_end: bool) -> Iterator[Event]:
         lines, self._waiting = self._waiting, []

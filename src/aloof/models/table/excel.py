@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from aloof.exceptions import MissingExtraError, TableError, TableWarning
 from aloof.io.remote import FilePath
+from aloof.models.table.cells import SIGN_IN_NUMBER, cell_text
 from aloof.models.table.formats import Format, Record
 from aloof.models.table.words import short
 from aloof.suggestion import closest
@@ -37,9 +38,6 @@ _ERRORS = {
     "#CALC!",
     "#SPILL!",
 }
-_SIGN_IN_NUMBER = re.compile(r"\d[.,]\d")
-# A decimal sign that has one meaning, for numbers beside text with commas and points.
-_ARABIC = "\u066b"
 # Cells, and the number of their row in the sheet.
 _NumberedRow = tuple[int, list[Any]]
 # So that the same rows are the same bytes.
@@ -96,7 +94,7 @@ class Excel(Format):
         with self._table(path, columns) as (_, places, numbered):
             for number, row in numbered:
                 if any(cell is not None for cell in row):
-                    yield number, [_text(_at(row, place)) for place in places]
+                    yield number, [cell_text(_at(row, place)) for place in places]
 
     @contextmanager
     def _table(
@@ -111,7 +109,7 @@ class Excel(Format):
 
     def _header(self, path: FilePath | None, rows: list[_NumberedRow]) -> _Header:
         width = max((len(row) for _, row in rows), default=0)
-        written = [[_text(cell) or "" for cell in row] for _, row in rows]
+        written = [[cell_text(cell) or "" for cell in row] for _, row in rows]
         written = [[*row, *[""] * (width - len(row))] for row in written]
         if not any(map(any, written)):
             raise TableError(
@@ -285,7 +283,7 @@ def _without_total(
             last = row
     if last is None:
         return
-    written = [_text(_at(last, place)) or "" for place in found.places]
+    written = [cell_text(_at(last, place)) or "" for place in found.places]
     if not is_total(written):
         yield last
         return
@@ -308,23 +306,11 @@ def _column(cells: list[Any]) -> pa.Array:
         return pa.array([_moment(cell) for cell in cells], pa.timestamp("us"))
     if len(types) == 1 and types & {bool, str, dt.time, dt.timedelta}:
         return pa.array(cells)
-    beside = any(isinstance(cell, str) and _SIGN_IN_NUMBER.search(cell) for cell in there)
-    return pa.array([_text(cell, sure=beside) for cell in cells], pa.string())
+    beside = any(isinstance(cell, str) and SIGN_IN_NUMBER.search(cell) for cell in there)
+    return pa.array([cell_text(cell, sure=beside) for cell in cells], pa.string())
 
 
 def _moment(cell: Any) -> dt.datetime | None:
     if cell is None or isinstance(cell, dt.datetime):
         return cell
     return dt.datetime.combine(cell, dt.time())
-
-
-def _text(cell: Any, *, sure: bool = False) -> str | None:
-    """Return a cell as text; `sure`: numbers with a sign that can only be a decimal one."""
-    if cell is None or isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    if isinstance(cell, float):
-        text = str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-        return text.replace(".", _ARABIC) if sure else text
-    return str(cell)

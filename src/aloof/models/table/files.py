@@ -1,8 +1,9 @@
 """Files of tables as streams of batches, in bounded memory.
 
-CSV and TSV (also compressed), Excel, Parquet, Arrow IPC and lines of text; a file, a folder, a
-glob, or "-" for CSV on standard input. A CSV file holds text and is read as text: what a column
-means is the business of the encoder, so no value far down in a file can break the stream.
+CSV, TSV and JSON (also compressed), Excel, Parquet, Arrow IPC and lines of text; a file, a
+folder, a glob, or "-" for CSV on standard input. A CSV file holds text and is read as text:
+what a column means is the business of the encoder, so no value far down in a file can break
+the stream.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from aloof.models.table.formats import (
 from aloof.models.table.lines import TEXT, Lines
 from aloof.models.table.locating import Spot
 from aloof.models.table.names import check_names
+from aloof.models.table.objects import Objects
 from aloof.suggestion import closest
 from aloof.written.decoding import FALLBACK
 
@@ -51,21 +53,16 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "excel": ("sheet", "header"),
     "parquet": (),
     "arrow": (),
+    "json": ("encoding",),
+    "jsonl": ("encoding",),
 }
-_LINES = (
-    "holds JSON lines, which only --follow reads. Save it as .csv or .parquet, a column for "
-    "each value"
-)
 # What to do about files of other programs.
 _ADVICE = {
     ".xls": "is an old Excel workbook. Save it as .xlsx or .csv",
     ".xlsb": "is a binary workbook. Save it as .xlsx or .csv",
     ".ods": "is a LibreOffice workbook. Save it as .xlsx or .csv",
-    ".json": "is JSON, which aloof does not read as a table. Save it as .csv or .parquet",
-    ".jsonl": _LINES,
-    ".ndjson": _LINES,
     ".mat": "is a MATLAB file. Save it as .csv or .parquet",
-    ".zip": "is an archive without exactly one CSV or TSV file. Unpack it, and name a file",
+    ".zip": "is an archive without exactly one CSV, TSV or JSON file. Unpack it, and name one",
 }
 
 
@@ -252,12 +249,12 @@ def open_source(
         A file, a folder (all files of one format in it), a glob, or "-" for standard input.
         Also elsewhere: a URL such as s3://bucket/folder.
     format
-        "csv", "tsv", "excel", "parquet", "arrow" or "txt" (one document in a line); by default
-        what the ending of the name says.
+        "csv", "tsv", "excel", "parquet", "arrow", "json", "jsonl" or "txt" (one document in a
+        line); by default what the ending of the name says.
     delimiter
         What separates the values of a CSV file; None: found in each file.
     encoding
-        Of CSV and text files, such as "latin-1"; None: found in each file.
+        Of CSV, JSON and text files, such as "latin-1"; None: found in each file.
     sheet
         Of an Excel file, by name or by number from "1" on; None: the first.
     header
@@ -274,7 +271,10 @@ def open_source(
     paths = () if name == "-" else _paths(name, format)
     kind = format or (_format_name(paths[0]) if paths else "csv")
     if not paths and kind not in ("csv", "tsv"):
-        raise TableError(f"Standard input is read as CSV or TSV, not as {kind}. Name a file.")
+        lines = ", or follow it line by line: --follow" if kind == "jsonl" else ""
+        raise TableError(
+            f"Standard input is read as CSV or TSV, not as {kind}. Name a file{lines}."
+        )
     given: dict[str, Any]
     given = {"format": format, "delimiter": delimiter, "encoding": encoding}
     given |= {"sheet": sheet, "header": header}
@@ -315,8 +315,8 @@ def _format_name(path: FilePath) -> FormatName:
         raise TableError(f"{path.name} {advice}.")
     raise TableError(
         f"The ending of {path.name} does not tell its format. Known endings: "
-        f"{', '.join(ENDINGS)}, and {', '.join(COMPRESSED)} after .csv or .tsv. If it is a "
-        "text file with one row per line, set format='csv' (--format csv)."
+        f"{', '.join(ENDINGS)}, and {', '.join(COMPRESSED)} after .csv, .tsv or .jsonl. If "
+        "it is a text file with one row per line, set format='csv' (--format csv)."
     )
 
 
@@ -332,6 +332,8 @@ def _format(name: FormatName, options: Mapping[str, Any], before: Mapping[str, A
         return Parquet()
     if name == "arrow":
         return Arrow()
+    if name in ("json", "jsonl"):
+        return Objects(options.get("encoding"), before.get("encoding") or FALLBACK)
     if name == "txt":
         sure = "format" in options
         return Lines(options.get("encoding"), before.get("encoding") or FALLBACK, sure)
@@ -437,6 +439,9 @@ def _of_one_kind(
     name: str, paths: Sequence[FilePath], format: FormatName | None
 ) -> tuple[FilePath, ...]:
     known = paths if format else [path for path in paths if ending_of(path)]
+    # Beside tables of other kinds, a .json file is a note.
+    others = [path for path in known if ending_of(path) != ".json"]
+    known = known if format or not others else others
     if not known:
         raise TableError(f"{name} holds no tables. Known endings: {', '.join(ENDINGS)}.")
     kinds = sorted({ENDINGS[ending] for path in known if (ending := ending_of(path))})

@@ -25,10 +25,11 @@ from aloof._version import __version__
 from aloof.exceptions import AloofError, TableError, TableWarning, once_of_each
 from aloof.io import write_file, writing
 from aloof.io.growing import GrowingFile, PipedLines, Position
+from aloof.io.remote import check_here
 from aloof.models.results import Drift
 from aloof.models.table.encoder import MissingColumns
 from aloof.models.table.events import Event, EventFormat, EventReader, event_tables
-from aloof.models.table.formats import ending_of
+from aloof.models.table.formats import ENDINGS, ending_of
 from aloof.models.table.harmless import Harmless
 from aloof.models.table.labelling import check_column
 from aloof.models.table.scores import PartScores, Verdict
@@ -142,6 +143,8 @@ def follow(
         )
     model = model._accepting(missing_columns)
     source, target = os.fspath(data), os.fspath(out)
+    for name in (source, target, *(() if state is None else (state,))):
+        check_here(name, TableError, "Only files here are followed. Leave out --follow.")
     _check_names(model, keep, target)
     if source == "-" and state is not None:
         raise TableError(
@@ -442,7 +445,7 @@ def _check_names(model: TableModel, keep: Sequence[str], out: str) -> None:
                 f"Cannot keep column {name!r}: the scores have a column of that name. Rename "
                 "it."
             )
-    if out != "-" and ending_of(Path(out)) is not None:
+    if out != "-" and ENDINGS.get(ending_of(Path(out)) or "", "jsonl") != "jsonl":
         raise TableError(
             f"Rows that are followed become JSON lines, which {Path(out).name} is no name for. "
             "Name a file that ends in .jsonl."

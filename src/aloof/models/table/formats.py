@@ -32,7 +32,7 @@ __all__ = [
     "holds_table",
 ]
 
-FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt", "excel"]
+FormatName = Literal["csv", "tsv", "parquet", "arrow", "txt", "excel", "json", "jsonl"]
 
 # Bytes of a column that are read at a time: a row group need not fit in memory.
 _BUFFER = 2**20
@@ -48,8 +48,11 @@ ENDINGS: dict[str, FormatName] = {
     ".txt": "txt",
     ".xlsx": "excel",
     ".xlsm": "excel",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
 }
-_TEXT = (".csv", ".tsv", ".tab")
+_TEXT = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 
 def ending_of(path: FilePath) -> str | None:

@@ -609,9 +609,10 @@ class TableModel(Model):
 
     def _used(self, frame: Any) -> pa.Table:
         """Return the columns that are to be encoded, and those that nobody knows."""
-        table = self._table(frame)
+        found = self.read(frame)
         known = {self.label, self.id, *self.drop} - set(self.columns)
-        return table.select([name for name in table.column_names if name not in known])
+        names = [name for name in column_names(found) if name not in known]
+        return found.read(names) if isinstance(found, Source) else found.select(names)
 
 
 def _call(

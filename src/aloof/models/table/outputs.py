@@ -19,11 +19,12 @@ from aloof.io import check_file, replacing, writing
 from aloof.io.remote import FilePath, path_of, sending
 from aloof.models.table.excel import ExcelWriter
 from aloof.models.table.formats import ENDINGS, ending_of
+from aloof.models.table.objects import JsonWriter
 
 __all__ = ["Output", "can_be_written", "check_output", "open_output", "write_table"]
 
 # Endings that are read and not written.
-_NOT_WRITTEN = (".bz2", ".zst", ".xz", ".zip", ".xlsm")
+_NOT_WRITTEN = (".bz2", ".zst", ".xz", ".zip", ".xlsm", ".json")
 
 
 class Output:
@@ -43,7 +44,7 @@ class Output:
 def can_be_written(path: FilePath) -> bool:
     """Say whether the ending of a name is one that tables are written with."""
     ending = ending_of(path)
-    return ending is not None and path.suffix.lower() not in _NOT_WRITTEN
+    return ending is not None and not {ending, path.suffix.lower()}.intersection(_NOT_WRITTEN)
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -52,8 +53,8 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     Parameters
     ----------
     path
-        The file to be: .csv, .tsv (with .gz or without), .xlsx, .parquet, .arrow; "-":
-        standard output.
+        The file to be: .csv, .tsv, .jsonl (with .gz or without), .xlsx, .parquet, .arrow;
+        "-": standard output.
     force
         Whether to replace an existing file.
     """
@@ -71,7 +72,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         known = ", ".join(ending for ending in ENDINGS if ending not in _NOT_WRITTEN)
         raise TableError(
             f"Cannot write {target.name!r}: unknown ending. Known endings: {known}, and .gz "
-            "after .csv or .tsv."
+            "after .csv, .tsv or .jsonl."
         )
     check_file(target, TableError, force=force, name=name)
 
@@ -133,6 +134,9 @@ def _file(aside: Path, target: FilePath, schema: pa.Schema) -> Iterator[Output]:
     elif kind == "arrow":
         with pa.OSFile(str(aside), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
             yield Output(name, writer, schema)
+    elif kind == "jsonl":
+        with _bytes(aside, target) as sink:
+            yield Output(name, JsonWriter(sink), schema)
     else:
         with _bytes(aside, target) as sink:
             with _csv(name, sink, schema, "\t" if kind == "tsv" else ",") as output:

@@ -12,6 +12,7 @@ import pytest
 
 from aloof.exceptions import ModelError, TableError, TableWarning
 from aloof.models.table import TableEncoder
+from aloof.models.table.columns import CategoryColumn, NumberColumn
 
 N = 2000
 
@@ -168,6 +169,31 @@ def test_a_missing_column_is_named_with_the_nearest(table) -> None:
     renamed = table.rename_columns(["age", "Amuont", "country", "member", "when"])
     with pytest.raises(TableError, match=r"no column 'amount'.*did you mean 'Amuont'"):
         encoder.transform(renamed)
+    fewer = table.drop_columns(["amount", "country"]).append_column("sum", table["amount"])
+    with pytest.raises(
+        TableError, match=r"no columns 'amount', 'country', .* New in it: 'sum'"
+    ):
+        encoder.transform(fewer)
+
+
+def test_numbers_with_units_of_a_laboratory_are_numbers(rng) -> None:
+    values = rng.integers(40, 160, N)
+    encoder = TableEncoder.fit(
+        {
+            "creatinine": [f"{v} µmol/l" for v in values],
+            "dose": [f"{v} drops" for v in values],
+        }
+    )
+    creatinine, dose = encoder.columns
+    assert isinstance(creatinine, NumberColumn)
+    assert creatinine.middle == np.median(values)
+    assert isinstance(dose, CategoryColumn)
+    (words,) = encoder.warnings
+    assert "If they are numbers in 'drops': kinds={'dose': 'number'} (--kind dose=numb" in words
+    said = TableEncoder.fit(
+        {"dose": [f"{v} drops" for v in values]}, kinds={"dose": "number"}
+    ).columns
+    assert isinstance(said[0], NumberColumn)
 
 
 def test_text_in_a_number_column_counts_as_missing_with_a_warning(rng) -> None:

@@ -607,6 +607,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
                 "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
             )
+        if own and tuple(self.hidden) != Detector.hidden:
+            raise ValueError(
+                f"hidden={tuple(self.hidden)} only applies to aloof's own networks. Leave it "
+                "out, and size your own in their factories."
+            )
         if checked.ndim == 4 and (not own or are_bytes(checked)):
             check_images(
                 checked,

@@ -154,6 +154,13 @@ def test_too_few_rows_are_named_with_how_many_it_takes(
     assert re.search(message, words)
 
 
+def test_few_rows_are_spoken_of_as_they_are() -> None:
+    rule = Threshold(share=0.01)
+    assert rule.expectation(1).startswith("fewer than 1 of 1 ")
+    assert rule.expectation(149).startswith("about 1 of 149 ")
+    assert (rule.shortage(1) or "").startswith("1 calibration row is too few for 1 %")
+
+
 def test_a_rate_that_no_row_can_reach() -> None:
     words = Threshold(fdr=0.05).shortage(10)
     assert words is not None

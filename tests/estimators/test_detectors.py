@@ -344,7 +344,11 @@ def test_rows_that_cannot_be_used(X: Any, message: str) -> None:
         short(VAE).fit(X)
 
 
-@pytest.mark.parametrize("value", [np.nan, "Oslo", np.datetime64("2026-01-31")])
+@pytest.mark.parametrize(
+    "value",
+    [np.nan, "Oslo", np.datetime64("2026-01-31"), np.timedelta64(3, "s"), pd.Period("2026-01")],
+    ids=str,
+)
 def test_a_table_is_sent_to_what_takes_tables(value: Any) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"amount": [1.0, 2.0, 3.0], "other": [value] * 3})
@@ -354,6 +358,17 @@ def test_a_table_is_sent_to_what_takes_tables(value: Any) -> None:
     with pytest.raises(ValueError, match="Expected 2D array") as error:
         short(VAE).fit([1.0, 2.0, 3.0])
     assert not hasattr(error.value, "__notes__")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_huge_value_is_named() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    X[3, 1] = -1e300
+    with pytest.raises(ValueError, match=r"such as -1e\+300 in row 3. Remove them"):
+        short(VAE).fit(X)
+    X[3, 1] = 1e39
+    with pytest.raises(ValueError, match=r"such as 1e\+39 in row 3. Set standardize=True"):
+        short(VAE, standardize=False).fit(X)
 
 
 def test_wrong_number_of_columns() -> None:

@@ -146,9 +146,22 @@ def small_output(shape: tuple[int, ...], latent_dim: int) -> nn.Module:
     return nn.Linear(latent_dim, shape[0] - 1)
 
 
+class Sociable(Encoder):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_var = super().forward(x)
+        return mean - mean.mean(0), log_var
+
+
+def moody(shape: tuple[int, ...], latent_dim: int) -> nn.Module:
+    layer = nn.BatchNorm1d(shape[0], track_running_stats=False)
+    return nn.Sequential(nn.Linear(latent_dim, shape[0]), layer)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"encoder": Sociable}, "what the encoder returns for a row depends on the other rows"),
+        ({"decoder": moody}, "what the decoder returns for a row depends on the other rows"),
         ({"encoder": one_output}, r"pair \(mean, log_var\); got one tensor"),
         ({"encoder": wrong_size}, r"shape \(n, latent_dim\)"),
         ({"decoder": small_output}, "rows of shape"),
@@ -161,6 +174,12 @@ def test_networks_that_break_the_protocol(change: dict[str, Any], message: str) 
     broken = DualPriorVAE(**{**SETTINGS, **change})
     with pytest.raises(NetworkError, match=message):
         broken.fit(X, y)
+
+
+def test_sizes_of_our_networks_are_refused_with_yours() -> None:
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"hidden=\(7,\) only applies to aloof's own"):
+        DualPriorVAE(**SETTINGS, hidden=(7,)).fit(X, y)
 
 
 def test_networks_bound_to_float32_still_score() -> None:

@@ -43,3 +43,7 @@ def test_it_says_what_does_not_fit(tmp_path: Path) -> None:
         fit_many([VAE(), VAE()], [(X, y)])
     with pytest.raises(ValueError, match="checkpoint to fit_many"):
         fit_many([VAE(checkpoint=tmp_path / "c")], [(X, y)])
+    with pytest.raises(ValueError, match="got a ndarray in it"):
+        fit_many([VAE(), VAE()], [X, X])
+    with pytest.raises(ValueError, match="the same detector twice"):
+        fit_many([VAE()] * 2, [(X, y)] * 2)

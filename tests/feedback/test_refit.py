@@ -111,6 +111,8 @@ def test_answers_by_other_names_are_said_to_be(model: TableModel) -> None:
     with pytest.raises(AnswerError, match=r"none of 2 answers.*'7'.*like 't0'") as error:
         refit(model, answered(("7", 1), ("8", 1)))
     assert "\n" not in str(error.value)
+    assert "Answer by the names in the data." in str(error.value)
+    assert "all their columns next to the answers (aloof score --keep-all" in str(error.value)
     found = refit(model, answered(("7", 1), ("t8", 1)), max_epochs=1)
     assert any("1 answer taught nothing" in line and "'7'" in line for line in found.lines())
 

@@ -136,7 +136,7 @@ class Threshold:
             if n >= needed:
                 return None
             return (
-                f"{n:,} {kind} rows are too few for {self}: the smallest share of normal rows "
+                f"{_are(n, kind)} too few for {self}: the smallest share of normal rows "
                 f"they can flag is {smallest_p(n):.2%}. You need at least {needed:,} rows."
             )
         few, many = (rows_needed(self.fdr, anomalies=1 / k) for k in (_RAREST, 100))
@@ -149,7 +149,7 @@ class Threshold:
             else f"rows can be flagged only if {least:.0%} of the rows scored together are"
         )
         return (
-            f"{n:,} {kind} rows are too few for {self}: {reach}. You need {few:,} rows if one "
+            f"{_are(n, kind)} too few for {self}: {reach}. You need {few:,} rows if one "
             f"row in {_RAREST} is an anomaly, {many:,} if it is one in 100."
         )
 
@@ -163,8 +163,9 @@ class Threshold:
         """
         if self.rate is None or self.fdr is not None:
             return ""
-        about = max(1, round(self.rate * n))
-        return f"about {about:,} of {n:,} normal {things}; real anomalies come on top"
+        about = round(self.rate * n)
+        many = f"about {about:,}" if about else "fewer than 1"
+        return f"{many} of {n:,} normal {things}; real anomalies come on top"
 
     def __str__(self) -> str:
         if self.budget is not None:
@@ -188,6 +189,10 @@ def _budget(text: object) -> tuple[int, int]:
         "The threshold's budget must be alerts/rows, with fewer alerts than rows, such as "
         f"'50/10000'; got {text!r}."
     )
+
+
+def _are(n: int, kind: str) -> str:
+    return f"{n:,} {kind} {'row is' if n == 1 else 'rows are'}"
 
 
 def _percent(share: float) -> str:

@@ -72,7 +72,8 @@ def drift(
         )
         return
     typer.echo(
-        f"{count(len(changed), 'test')} of {len(found)} say that something changed. If these "
+        f"{count(len(changed), 'test')} of {len(found)} "
+        f"{'says' if len(changed) == 1 else 'say'} that something changed. If these "
         f"{fitted.things} are what is to come:"
     )
     typer.echo(f"  aloof calibrate {model} {data}   sets thresholds by them, trains nothing")

@@ -83,7 +83,12 @@ __all__ = ["Detector"]
 # Without `max_epochs`: the paper's 150 passes, fewer where a pass has many batches.
 _MOST_EPOCHS, _FEWEST_EPOCHS, _ENOUGH_STEPS = 150, 15, 6000
 # What scikit-learn and NumPy say about gaps, words and times in an array.
-_NOT_NUMBERS = ("contains NaN", "could not convert string", "could not be promoted")
+_NOT_NUMBERS = (
+    "contains NaN",
+    "could not convert string",
+    "could not be promoted",
+    "must be a string or a real number",
+)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -494,7 +499,7 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
         problems = weighted(problems, confirmed, self.confirmed_weight)
         self._warn_without_anomalies(problems[0])
         if rows.is_floating_point() and not bool(torch.isfinite(rows).all()):
-            raise ValueError("X holds values too large for float32. Set standardize=True.")
+            raise ValueError(_too_large(X, scaled=self._standardizes(X)))
         self._scoring_dtype = check_architecture(
             self._architecture(),
             [torch.from_numpy(as_numbers(rows[:2].numpy())).float()],
@@ -601,6 +606,11 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
             raise ValueError(
                 "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
+            )
+        if own and tuple(self.hidden) != Detector.hidden:
+            raise ValueError(
+                f"hidden={tuple(self.hidden)} only applies to aloof's own networks. Leave it "
+                "out, and size your own in their factories."
             )
         if checked.ndim == 4 and (not own or are_bytes(checked)):
             check_images(
@@ -718,6 +728,15 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
 
     def _warn_without_anomalies(self, problem: VAEProblem) -> None:
         """Say so where a method that uses labelled anomalies has none."""
+
+
+def _too_large(X: NDArray[Any], *, scaled: bool) -> str:
+    """Say which value is too large to learn from, and what to do."""
+    place = np.unravel_index(np.abs(X).argmax(), X.shape)
+    words = f"X holds values too large for float32, such as {X[place]:.3g} in row {place[0]}."
+    if not scaled:
+        return f"{words} Set standardize=True."
+    return f"{words} Remove them, or take their logarithm; aloof.TableDetector takes them."
 
 
 def _outside(X: NDArray[Any], low: float, high: float) -> bool:

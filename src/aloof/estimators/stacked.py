@@ -61,6 +61,17 @@ def fit_many(
             f"fit_many needs one (X, y) for each detector; got {len(detectors)} detectors and "
             f"{len(data)} pairs."
         )
+    for pair in data:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2):
+            raise ValueError(
+                f"fit_many needs a list with one (X, y) for each detector; got a "
+                f"{type(pair).__name__} in it. Without labels, y is None."
+            )
+    if len({id(detector) for detector in detectors}) < len(detectors):
+        raise ValueError(
+            "fit_many got the same detector twice, which would keep one fit only. Make one for "
+            "each pair, such as with sklearn.base.clone."
+        )
     if any(detector.checkpoint is not None for detector in detectors):
         raise ValueError("Pass the checkpoint to fit_many, not to its detectors.")
     shows = on_epoch is None and any(detector.verbose for detector in detectors)

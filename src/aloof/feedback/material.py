@@ -140,6 +140,11 @@ class Material(ABC):
         """Return what is answered about which places; several may have one name."""
         return {place: answers[key] for place, key in enumerate(self.keys) if key in answers}
 
+    @property
+    @abstractmethod
+    def remedy(self) -> str:
+        """What to do if all answers are about others."""
+
     @abstractmethod
     def profile(self, model: Any, train: NDArray[np.int64]) -> Any:
         """Return what later data is compared with, where these were learned from."""
@@ -187,6 +192,15 @@ def gather(model: Model, data: Any, max_rows: int) -> Material:
 class _Rows(Material):
     table: pa.Table
 
+    @property
+    def remedy(self) -> str:
+        """Rows are kept with their answers if these have all columns."""
+        return (
+            "To learn from rows of another table, give aloof label all their columns next to "
+            "the answers (aloof score --keep-all writes such a table), or name that table in "
+            "place of the training table: aloof refit MODEL DATA."
+        )
+
     def profile(self, model: TableModel, train: NDArray[np.int64]) -> Profile:
         rows = train[train < self.table.num_rows]
         return Profile.of(model.encoder, self.table.take(pa.array(rows)))
@@ -202,6 +216,11 @@ class _Rows(Material):
 @dataclass(frozen=True)
 class _Images(Material):
     found: ImageSet
+
+    @property
+    def remedy(self) -> str:
+        """Images are read where they were reviewed."""
+        return "Name the folder that has them: compare=FOLDER (--compare FOLDER)."
 
     def masks(self, model: ImageModel) -> Mapping[int, NDArray[np.bool_]]:
         path = (model.training.get("made") or {}).get("options", {}).get("masks")

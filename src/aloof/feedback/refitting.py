@@ -186,8 +186,8 @@ def refit(
     if data is None and sure and len(lost) == len(sure):
         raise AnswerError(
             f"Nothing to learn: none of {count(len(sure), 'answer')} is about {model.things} "
-            f"that the model was fitted to. {called} Answer by the names in the data, or name "
-            f"the data that has these {model.things}."
+            f"that the model was fitted to. {called} Answer by the names in the data. "
+            f"{rows.remedy}"
         )
     if len(sure) < ENOUGH_ANSWERS or sum(sure[key] for key in held) < FEWEST_HELD_OUT:
         held = set()

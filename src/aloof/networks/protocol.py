@@ -76,6 +76,8 @@ def check_architecture(
                     f"The encoder's {name} must have shape (n, latent_dim) = {expected}; "
                     f"got {tuple(value.shape)}."
                 )
+        same, *same_context = (part[:1].expand_as(part) for part in rows)
+        _check_company("encoder", encoder(same, *same_context)[0], posterior[0])
         output = decoder(posterior[0], *context)
         if learned_variance != _is_pair(output):
             wanted = "a pair (mean, log_var)" if learned_variance else "one tensor"
@@ -96,6 +98,9 @@ def check_architecture(
                 f"The decoder must return rows of shape {tuple(x.shape[1:])}; "
                 f"got {tuple(mean.shape[1:])}."
             )
+        same = posterior[0][:1].expand_as(posterior[0])
+        alone = decoder(same, *same_context)
+        _check_company("decoder", alone[0] if learned_variance else alone, mean)
         try:
             wide = [part.double() if part.is_floating_point() else part for part in rows]
             wide_mean, _ = encoder.double()(*wide)
@@ -112,6 +117,16 @@ def _network(factory: Callable[[], nn.Module], name: str) -> nn.Module:
             f"The {name} factory must return a torch.nn.Module; got {type(network).__name__}."
         )
     return network
+
+
+def _check_company(name: str, alone: Tensor, together: Tensor) -> None:
+    """Raise where a network says something else about a row in the company of its likes."""
+    if not torch.allclose(alone[0], together[0], rtol=1e-3, atol=1e-4, equal_nan=True):
+        raise NetworkError(
+            f"In eval mode, what the {name} returns for a row depends on the other rows of the "
+            "batch, or on chance, so scores would too. Use statistics of the batch and random "
+            "numbers only if self.training is true."
+        )
 
 
 def _is_pair(value: Any) -> bool:

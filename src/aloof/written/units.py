@@ -115,9 +115,34 @@ _FAMILIES: dict[str, dict[float, str]] = {
         1e6: "Mbit/s Mbps",
         1e9: "Gbit/s Gbps",
     },
-    "mass": {1e-9: "µg μg mcg", 1e-6: "mg", 1e-3: "g", 1.0: "kg", 1e3: "t"},
+    "mass": {
+        1e-15: "pg",
+        1e-12: "ng",
+        1e-9: "µg μg mcg ug",
+        1e-6: "mg",
+        1e-3: "g",
+        1.0: "kg",
+        1e3: "t",
+    },
+    "amount": {
+        1e-12: "pmol",
+        1e-9: "nmol",
+        1e-6: "µmol μmol umol",
+        1e-3: "mmol",
+        1.0: "mol",
+    },
+    "units": {1e-6: "µU μU", 1e-3: "mU", 1.0: "U", 1e3: "kU"},
+    "international units": {1e-6: "µIU μIU", 1e-3: "mIU", 1.0: "IU IE", 1e3: "kIU"},
     "length": {1e-9: "nm", 1e-6: "µm μm", 1e-3: "mm", 1e-2: "cm", 1.0: "m", 1e3: "km"},
-    "volume": {1e-6: "µl μl", 1e-3: "ml mL", 1e-2: "cl", 1e-1: "dl", 1.0: "l L", 1e2: "hl"},
+    "volume": {
+        1e-15: "fl fL",
+        1e-6: "µl μl µL μL",
+        1e-3: "ml mL",
+        1e-2: "cl",
+        1e-1: "dl dL",
+        1.0: "l L",
+        1e2: "hl",
+    },
     "power": {1e-3: "mW", 1.0: "W", 1e3: "kW", 1e6: "MW", 1e9: "GW"},
     "energy": {1.0: "Wh", 1e3: "kWh", 1e6: "MWh", 1e9: "GWh"},
     "voltage": {1e-3: "mV", 1.0: "V", 1e3: "kV"},
@@ -129,8 +154,7 @@ _FAMILIES: dict[str, dict[float, str]] = {
 _SINGLE = (
     "% ‰ ppm ppb dB dBm dBA rpm U/min 1/min bpm °C ℃ °F ℉ ° Ω Ohm kΩ MΩ N kN Nm J kJ MJ kcal "
     "cal km/h m/s m/s² mph kn m² km² ha m³ cm² cm³ mm² ft in yd mi lb lbs oz gal "
-    "psi lx lm cd px pt pts mol mmol/l mmol/L mg/dl mg/dL mg/l mg/L g/l g/L g/dl g/dL "
-    "µg/m³ pcs pcs. pc stk stk. Stk Stk. Stück stück St St. ea VA kVA var"
+    "psi mmHg lx lm cd px pt pts pcs pcs. pc stk stk. Stk Stk. Stück stück St St. ea VA kVA var"
 )
 _SAME = {"℃": "°C", "℉": "°F", "Ohm": "Ω", "lbs": "lb"}
 _SAME |= dict.fromkeys(("stk", "stk.", "Stk.", "Stück", "stück", "St", "St."), "Stk")
@@ -170,13 +194,22 @@ def find_unit(before: str, after: str) -> Unit | None:
         return money and Unit(f"{times.name} {money.name}", money.family, times.size)
     if before:
         return None if after else _money().get(before.lower())
-    return _money().get(after.lower()) or _units().get(after)
+    return _money().get(after.lower()) or _units().get(after) or _ratio(after)
 
 
 def name_unit(name: str) -> Unit:
     """Return the unit of this name; one that nobody knows is a family of its own."""
-    found = find_unit("", name)
-    return Unit(name, f"other {name}") if found is None or found.name != name else found
+    return find_unit("", name) or Unit(name, f"other {name}")
+
+
+def _ratio(word: str) -> Unit | None:
+    """Return one unit in another, such as µmol/l, if both are known."""
+    over, _, under = word.partition("/")
+    top, bottom = _units().get(over), _units().get(under)
+    if top is None or bottom is None:
+        return None
+    family = f"{top.family} in {bottom.family}"
+    return Unit(f"{top.name}/{bottom.name}", family, top.size / bottom.size)
 
 
 @cache

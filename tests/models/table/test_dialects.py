@@ -369,6 +369,16 @@ def test_units_are_called_by_one_name() -> None:
     assert find_unit("user", "") is None
 
 
+def test_one_unit_in_another_is_a_unit() -> None:
+    micro, milli, large = name_unit("µmol/l"), name_unit("mmol/l"), name_unit("mmol/L")
+    assert micro.family == milli.family
+    assert milli == large
+    assert milli.size / micro.size == pytest.approx(1000)
+    assert name_unit(micro.name) == micro
+    assert find_unit("", "kg/m²") is not None
+    assert find_unit("", "a/b") is None
+
+
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from aloof.exceptions import ModelError, TableError, TableWarning
 from aloof.models.table import TableEncoder
+from aloof.models.table.columns import CategoryColumn, NumberColumn
 
 N = 2000
 
@@ -168,6 +170,31 @@ def test_a_missing_column_is_named_with_the_nearest(table) -> None:
     renamed = table.rename_columns(["age", "Amuont", "country", "member", "when"])
     with pytest.raises(TableError, match=r"no column 'amount'.*did you mean 'Amuont'"):
         encoder.transform(renamed)
+    fewer = table.drop_columns(["amount", "country"]).append_column("sum", table["amount"])
+    with pytest.raises(
+        TableError, match=r"no columns 'amount', 'country', .* New in it: 'sum'"
+    ):
+        encoder.transform(fewer)
+
+
+def test_numbers_with_units_of_a_laboratory_are_numbers(rng) -> None:
+    values = rng.integers(40, 160, N)
+    encoder = TableEncoder.fit(
+        {
+            "creatinine": [f"{v} µmol/l" for v in values],
+            "dose": [f"{v} drops" for v in values],
+        }
+    )
+    creatinine, dose = encoder.columns
+    assert isinstance(creatinine, NumberColumn)
+    assert creatinine.middle == np.median(values)
+    assert isinstance(dose, CategoryColumn)
+    (words,) = encoder.warnings
+    assert "If they are numbers in 'drops': kinds={'dose': 'number'} (--kind dose=numb" in words
+    said = TableEncoder.fit(
+        {"dose": [f"{v} drops" for v in values]}, kinds={"dose": "number"}
+    ).columns
+    assert isinstance(said[0], NumberColumn)
 
 
 def test_text_in_a_number_column_counts_as_missing_with_a_warning(rng) -> None:
@@ -417,3 +444,52 @@ def test_encoded_rows_decode_to_what_was_read(table) -> None:
     for name in ("country", "member"):
         assert (decoded[name] == read[name]).all()
     assert np.abs(decoded["when"] - read["when"]).astype(int).max() <= 86_400
+
+
+@pytest.mark.parametrize(
+    ("days", "sides"),
+    [
+        (0.3, ()),
+        (3, ("time of day",)),
+        (20, ("time of day", "weekday")),
+    ],
+)
+def test_rows_after_a_short_period_do_not_stand_out(rng, days, sides) -> None:
+    start = np.datetime64("2026-03-02T00:00:00", "s")
+    seconds = (np.linspace(0, days, N) * 86_400).astype("timedelta64[s]")
+    encoder = TableEncoder.fit({"at": start + seconds, "x": rng.normal(size=N)})
+    at = encoder.columns[0]
+    assert tuple(dict.fromkeys(n.partition(" (")[0] for n in at.features)) == (
+        "position",
+        *sides,
+    )
+    later = start + seconds + np.timedelta64(7 * 52, "D")
+    found = encoder.transform({"at": later, "x": np.zeros(N)})[:, : len(at.features)]
+    assert (found[:, 0] == 0).all()
+    century = encoder.transform({"at": [dt.datetime(2126, 3, 2)], "x": [0.0]})
+    assert century[0, 0] > 5
+    assert TableEncoder.from_state(encoder.state()).columns == encoder.columns
+
+
+def test_periods_of_pandas_are_times() -> None:
+    months = pd.period_range("2020-01", periods=40, freq="M")
+    encoder = TableEncoder.fit(pd.DataFrame({"month": months}))
+    assert encoder.read(pd.DataFrame({"month": months}))["month"][1] == np.datetime64(
+        "2020-02-01"
+    )
+
+
+def test_hashes_and_codes_are_no_free_text() -> None:
+    encoder = TableEncoder.fit(
+        {
+            "sha": [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(N)],
+            "code": [f"v{i // 2}" for i in range(N)],
+            "note": [f"the customer called {i} times and was sad" for i in range(N)],
+            "x": np.arange(N) / 7,
+        }
+    )
+    assert encoder.dropped == {
+        "sha": "holds hashes",
+        "code": "holds codes",
+        "note": "is free text",
+    }

@@ -29,7 +29,6 @@ from aloof.models.table.columns.reading import is_text, unwrapped
 from aloof.models.table.dialects import Evidence, Question, Wishes, survey
 from aloof.models.table.frames import to_table
 from aloof.models.table.locating import Misread, MisreadError, MisreadWarning
-from aloof.phrases import count
 from aloof.suggestion import closest
 from aloof.text import DEFAULT_EMBEDDER
 
@@ -387,12 +386,13 @@ class TableEncoder:
                 f"({_some(missing)}). It has: {_some(given)}."
             )
         if missing and not self.fills:
-            first = missing[0]
-            more = f" and {count(len(missing) - 1, 'other')}" if len(missing) > 1 else ""
+            column = "column" if len(missing) == 1 else "columns"
+            renamed = closest(missing[0], extra, typed=False)
+            new = f"New in it: {_some(extra)}" if extra else f"It has: {_some(given)}"
             raise TableError(
-                f"The table has no column {first!r}{more}, which the model was trained "
-                f"on{closest(first, extra, typed=False)}. It has: {_some(given)}. To score it "
-                "anyway: missing_columns='fill' (--missing-columns fill)."
+                f"The table has no {column} {_some(missing)}, which the model was trained "
+                f"on{renamed}. {new}. If a column was renamed, give it its old name. To score "
+                "it anyway: missing_columns='fill' (--missing-columns fill)."
             )
         if extra:
             words = (

@@ -120,6 +120,11 @@ def _from_frame(frame: Any) -> pa.Table:
 def _from_series(name: Any, series: Any) -> pa.Array | pa.ChunkedArray:
     import narwhals as nw
 
+    native = series.to_native()
+    if str(getattr(native, "dtype", "")).startswith(
+        "period["
+    ):  # which Arrow takes for whole numbers
+        series = nw.from_native(native.dt.to_timestamp(), series_only=True)
     if series.dtype != nw.Object:
         try:
             return series.to_arrow()

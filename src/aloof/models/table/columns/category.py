@@ -291,7 +291,21 @@ def _almost(values: Values) -> str:
                 f"with gaps for the others: kinds={{{values.name!r}: '{kind}'}} (--kind "
                 f"{quote(f'{values.name}={kind}')})."
             )
-    return ""
+    return _in_unknown_unit(values)
+
+
+def _in_unknown_unit(values: Values) -> str:
+    """Say that many numbers have one and the same word behind them, or nothing."""
+    seen = values.evidence.numbers
+    (word, n), *others = seen.unknown.most_common() or [("", 0)]
+    if not word or others or values.n_distinct <= _MOST_CATEGORIES:
+        return ""
+    if n < _NEARLY_ALL * seen.n_values:
+        return ""
+    return (
+        f" If they are numbers in {word!r}: kinds={{{values.name!r}: 'number'}} (--kind "
+        f"{quote(f'{values.name}=number')})."
+    )
 
 
 def _is_boolean(values: Values) -> bool:

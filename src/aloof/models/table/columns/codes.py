@@ -24,6 +24,7 @@ _CODE_NAME = re.compile(
 )
 # What nearly all values of a column are, the most special first.
 _NATURES = {
+    "hashes": r"^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$",
     "UUIDs": r"^\{?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\}?$",
     "bank account numbers (IBAN)": r"^[a-z]{2}\d{2} ?[0-9a-z]{4}[0-9a-z ]{7,30}$",
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[a-z]{2,}$",
@@ -66,13 +67,15 @@ def nature_of(values: Values) -> str:
         return code
     small = pc.utf8_lower(clean(text))
     for nature, pattern in _NATURES.items():
-        if pc.mean(pc.match_substring_regex(small, pattern).cast(pa.int8())).as_py() >= MOSTLY:
+        if pc.mean(_matches(small, pattern)).as_py() >= MOSTLY:
             return nature
     one_word = not _any(text, r"\S\s+\S")
     if one_word and values.n_distinct >= MOSTLY * len(text) and _any(text, r"\d"):
         n_outlines = pc.count_distinct(outlined(pc.utf8_lower(text))).as_py()
         if n_outlines <= max(3, _FEW_OUTLINES * values.n_distinct):
             return "ids"
+    if one_word and pc.mean(_matches(text, r"\d")).as_py() >= MOSTLY:
+        return "codes"
     return "free text"
 
 
@@ -84,3 +87,7 @@ def _not_from_one(text: pa.Array) -> pa.Array:
 
 def _any(text: pa.Array, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(text, pattern)).as_py())
+
+
+def _matches(text: pa.Array, pattern: str) -> pa.Array:
+    return pc.match_substring_regex(text, pattern).cast(pa.int8())

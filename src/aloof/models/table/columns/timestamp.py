@@ -35,6 +35,11 @@ DAY = 86_400.0
 # Time goes on: so much later or earlier than in training, or the length of the training
 # period if it is longer, is no reason to stand out. Beyond, it becomes one little by little.
 FREE, GROWING = 5 * 365.25 * DAY, 2 * 365.25 * DAY
+# What a training period has to cover: all hours, all weekdays, and so many weeks that these
+# are not tied to the position. Otherwise every later row would be a pair never seen.
+_ALL_HOURS, _ALL_WEEKDAYS, _LONG = DAY, 6 * DAY, 8 * 7 * DAY
+# By this scale, positions are 0 in float32.
+_STILL = 1e60
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
 # Where the user says that a column is times, or it looks like some, at least so many must be.
@@ -86,7 +91,9 @@ class TimestampColumn(Column):
     Times are wall times: those with a time zone are taken to the zone of the training rows.
     Before and after the training period the position stays where the period ends, for five
     years or as long as the period. Then it moves away, and after two more years stands out as
-    never seen: a wrong century is an anomaly, next year is not.
+    never seen: a wrong century is an anomaly, next year is not. In a period of less than eight
+    weeks there is one position only; time of day takes a whole day, and the day of the week a
+    whole week.
 
     Attributes
     ----------
@@ -96,7 +103,7 @@ class TimestampColumn(Column):
         Seconds of wall time since 1970 of the earliest and latest training row; since
         midnight for times of day.
     centre, scale
-        Mean and standard deviation of the seconds.
+        Mean and standard deviation of the seconds; a huge scale where there is one position.
     day, week
         Where time of day and day of the week matter.
     position
@@ -158,15 +165,17 @@ class TimestampColumn(Column):
         """Learn from seconds of which at least two differ; `kind` is the type they came in."""
         there = seconds[np.isfinite(seconds)]
         position = not (pt.is_time(kind) or dialect.clock)
-        times = bool((there % DAY != 0).any())
-        days = position and len(np.unique(_weekday(there))) > 1
-        share = 1 / (position + times + days)
+        span = float(np.ptp(there))
+        moves = position and span >= _LONG
+        times = bool((there % DAY != 0).any()) and (not position or span >= _ALL_HOURS)
+        days = position and span >= _ALL_WEEKDAYS and len(np.unique(_weekday(there))) > 1
+        share = 1 / max(1, moves + times + days)
         return cls(
             name=name,
             low=float(there.min()),
             high=float(there.max()),
             centre=float(there.mean()),
-            scale=float(there.std() / np.sqrt(share)),
+            scale=float(there.std() / np.sqrt(share)) if moves or not position else _STILL,
             day=Cycle.fit(there % DAY / DAY, share) if times or not position else None,
             week=Cycle.fit(_weekday(there) / 7, share) if days else None,
             position=position,

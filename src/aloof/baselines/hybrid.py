@@ -16,7 +16,7 @@ from aloof.baselines.members import Fitted
 from aloof.labels import ANOMALY, with_gaps
 from aloof.training import Stream, derive
 
-__all__ = ["CodeDetectors", "Hybrid"]
+__all__ = ["CodeDetectors", "Encoder", "Hybrid"]
 
 
 class Encoder(Protocol):

@@ -358,7 +358,7 @@ def test_unfair_systems_look_at_a_tenth_of_the_test_set(
         seen.append((name, X.shape, len(y_peeked), int(y_peeked.sum()), options["max_rows"]))
         return fit_unfairly(name, X, y, X_peeked, y_peeked, **options)
 
-    monkeypatch.setattr("aloof.bench.images.systems.fit_unfairly", spy)
+    monkeypatch.setattr("aloof.bench.images.shallow.fit_unfairly", spy)
     methods = ["oc-svm-unfair", "ssad-hybrid-unfair", "oc-svm", "ssad-hybrid"]
     options = {"methods": methods, "gamma_l": [0.0, 0.1], "members": 2, "baseline_epochs": 2}
     study = make_images(specify(ImageSpecification, options), spots)

@@ -419,7 +419,7 @@ def test_a_model_folder_that_is_none_is_said(here: Path, command: list[str]) -> 
 def test_data_that_is_not_there_or_does_not_fit_is_said(here: Path, command: str) -> None:
     refused(aloof(command, "model", "nowe.parquet"), "did you mean 'new.parquet'")
     Path("other.csv").write_text("payment,amount,fraud\nx,1,0\n")
-    refused(aloof(command, "model", "other.csv"), "no column 'time'", "trained on")
+    refused(aloof(command, "model", "other.csv"), "no columns 'time'", "trained on")
     refused(aloof(command, "model", "new.parquet", "--format", "xml"), "csv, tsv, parquet")
 
 

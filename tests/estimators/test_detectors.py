@@ -572,6 +572,7 @@ def test_threads_may_share_a_detector() -> None:
             VAE,
             random_state=k,
             max_epochs=2,
+            hidden=VAE.hidden,
             encoder=Encoder,
             decoder=lambda shape, latent_dim: nn.Linear(latent_dim, shape[0]),
         ).fit(X)

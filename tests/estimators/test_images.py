@@ -186,6 +186,6 @@ def test_networks_of_ones_own_may_take_bytes() -> None:
         def forward(self, z):
             return torch.sigmoid(self.layer(z)).view(len(z), *self.shape)
 
-    own = {k: v for k, v in SMALL.items() if k != "filters"}
+    own = {k: v for k, v in SMALL.items() if k not in ("filters", "hidden")}
     detector = VAE(**own, encoder=Flat, decoder=Back).fit(X)
     assert np.isfinite(detector.anomaly_score(X)).all()

@@ -84,6 +84,7 @@ def check(detector, path, X, *, tried=1e-5):
             {
                 "encoder": partial(MLPEncoder, hidden=(16,), normalise=True, bias=False),
                 "decoder": partial(MLPDecoder, hidden=(16,), normalise=True, bias=False),
+                "hidden": VAE.hidden,  # says nothing about networks of one's own
             },
         ),
     ],
@@ -195,7 +196,10 @@ def test_networks_of_ones_own_are_refused(fitted):
         pass
 
     detector = fitted(
-        VAE, encoder=partial(Own, hidden=(8,)), decoder=partial(MLPDecoder, hidden=(8,))
+        VAE,
+        encoder=partial(Own, hidden=(8,)),
+        decoder=partial(MLPDecoder, hidden=(8,)),
+        hidden=VAE.hidden,
     )
     with pytest.raises(ModelError, match=r"networks of your own \(Own\).*torch\.onnx\.export"):
         to_onnx(detector)

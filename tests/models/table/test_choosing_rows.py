@@ -130,7 +130,7 @@ def test_a_budget_says_what_to_expect(home: Path) -> None:
     assert expected in done.stdout
     assert Threshold(value=2.0).expectation(100) == ""
     assert Threshold(fdr=0.1).expectation(100) == ""
-    assert Threshold(share=0.001).expectation(100).startswith("about 1 of 100 normal rows")
+    assert Threshold(share=0.001).expectation(100).startswith("fewer than 1 of 100 normal")
 
 
 def test_a_false_discovery_rate_that_finds_nothing_says_why(home: Path) -> None:

@@ -97,6 +97,10 @@ def test_codes_far_from_the_middle_lose_no_digits() -> None:
     assert scorer.perceptrons is not None
     fast, wide = scorer.member_scores(reader, len(X)), scorer._wide_scores(reader, len(X))
     np.testing.assert_allclose(fast, wide, rtol=1e-5)
+    for n in (1, 33, 200):  # in any company
+        order = np.random.default_rng(n).permutation(len(X))[:n]
+        some = scorer.member_scores(detector._reader(X[order]), n)
+        assert np.array_equal(some, fast[:, order])
 
 
 def test_contributions_are_those_of_float64(detector: Any) -> None:

@@ -6,8 +6,8 @@ a core's cache; threads have chunks of their own and share no product. Whether t
 products give a row the same bits in every place of a chunk, and in chunks of either size, is
 tried once for every shape. Where they do not, scores come from float64.
 
-Codes are compared with the prior's in float64: in squares of large numbers that nearly cancel,
-float32 loses more digits than a score has to spare.
+Codes far from the middle of the prior's are compared with these in float64: in squares of large
+numbers that nearly cancel, float32 loses more digits than a score has to spare.
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _LN2 = math.log(2.0)
 _LIMIT = LOG_VAR_LIMIT / _LN2
 _LEAST = -60.0
+
+# What is larger, of the squares that a code's divergences are made of, is computed in float64.
+_EXACT = 500.0
 
 # What was found out about products, by their shapes.
 _STEADY: dict[object, bool] = {}
@@ -113,10 +116,9 @@ class _Member:
         Takes such means.
     codes
         Of the prior: from ``[variance + mean ** 2, mean]`` of a code to minus its divergence
-        from each, in bits, up to what is the same for all, in float64; None: the prior is
-        N(0, I).
-    slopes
-        Their weights in float32, for gradients.
+        from each, in bits, up to what is the same for all; None: the prior is N(0, I).
+    exact, reach
+        The same in float64, and what bounds its squares: weights of those of a code's mean.
     origin
         What the middle of N(0, I) is decoded to, ``(columns,)``.
     precision
@@ -126,7 +128,8 @@ class _Member:
     encoder: list[_Layer]
     decoder: list[_Layer]
     codes: _Layer | None
-    slopes: Tensor | None
+    exact: _Layer | None
+    reach: Tensor
     origin: Tensor
     precision: Tensor | None
 
@@ -167,7 +170,7 @@ class _Space:
     log_var, mean
         Parts of the encoder's last: log-variances to the base of two.
     code, distances
-        What the prior's codes are compared with, and what that gives, in float64.
+        A few rows that the prior's codes are compared with in float64, and what that gives.
     near
         Of each code of the prior, how much it counts.
     sums, of
@@ -182,8 +185,8 @@ class _Space:
         self.decoder = [torch.empty(size, len(layer.bias)) for layer in member.decoder]
         self.log_var, self.mean = self.encoder[-1].chunk(2, 1)
         n_codes = 0 if member.codes is None else len(member.codes.bias)
-        self.code = torch.empty(self.encoder[-1].shape, dtype=torch.float64)
-        self.distances = torch.empty(size, n_codes, dtype=torch.float64)
+        self.code = torch.empty(_FEW, self.encoder[-1].shape[1], dtype=torch.float64)
+        self.distances = torch.empty(_FEW, n_codes, dtype=torch.float64)
         self.near = torch.empty(size, n_codes)
         self.sums = torch.zeros(5, len(members), size)
         self.of = [_Sums(*part) for part in self.sums.unbind(1)]
@@ -440,9 +443,16 @@ class Perceptrons:
             space.log_var.addcmul_(space.mean, space.mean)
             torch.sum(space.log_var, -1, out=sums.nearest)
             return
-        spread, mean = space.code.copy_(space.encoder[-1]).chunk(2, 1)
-        spread.addcmul_(mean, mean)
-        near = space.near.copy_(_through([member.codes], space.code, [space.distances]))
+        far = torch.nonzero((space.mean.square() * member.reach).sum(-1) > _EXACT).flatten()
+        exact = [
+            (rows, _exactly(member, space, rows))
+            for rows in torch.split(far, _FEW)
+            if len(rows)
+        ]
+        space.log_var.addcmul_(space.mean, space.mean)
+        near = _through([member.codes], space.encoder[-1], [space.near])
+        for rows, found in exact:
+            near[rows] = found
         torch.amax(near, -1, out=sums.nearest)
         near.sub_(sums.nearest.unsqueeze(-1)).clamp_(min=_LEAST).exp2_()
         torch.sum(near, -1, out=sums.weight)
@@ -454,11 +464,11 @@ class Perceptrons:
         """
         beta, slope = self._objective.beta_kl, space.slopes[0]
         of_log_var, of_mean = slope.chunk(2, 1)
-        if member.slopes is None:
+        if member.codes is None:
             torch.mul(space.mean, beta, out=of_mean)
             torch.sub(space.variance, 1.0, out=of_log_var).mul_(0.5 * beta)
         else:
-            torch.mm(space.near, member.slopes.mT, out=slope)
+            torch.mm(space.near, member.codes.weight.mT, out=slope)
             slope.mul_(-beta * _LN2 / space.of[k].weight.unsqueeze(-1))
             of_mean.addcmul_(space.mean, of_log_var, value=2.0)
             of_log_var.mul_(space.variance).sub_(0.5 * beta)
@@ -516,6 +526,7 @@ class Perceptrons:
     def _try(self) -> bool:
         rng = np.random.default_rng(0)
         rows = rng.standard_normal((self._many, self._n_features))
+        rows[::2] *= 1000.0  # far enough for float64
         order = rng.permutation(len(rows))
         whole = self.score(lambda chunk: rows[chunk], len(rows))
         mixed = self.score(lambda chunk: rows[order][chunk], len(rows))
@@ -551,26 +562,38 @@ def _member(
     )
     weight, bias, slope = outside[0]
     outside[0] = (weight, bias + middle[k] @ weight, slope)
-    codes = None if prior is None else _codes(prior, middle, k)
+    codes, reach = (None, z) if prior is None else _codes(prior, middle, k)
     return _Member(
         [_Layer.of(*part) for part in inside],
         [_Layer.of(*part) for part in outside],
+        codes and _Layer(codes.weight.float(), codes.bias.float()),
         codes,
-        None if codes is None else codes.weight.float(),
+        reach.float(),
         _padded(origin).float(),
         None if variance is None else _padded((-variance[k].double()).exp()).float(),
     )
 
 
-def _codes(prior: AggregatePrior, middle: Tensor, k: int) -> _Layer:
-    """Return `_Member.codes` of member `k`."""
+def _codes(prior: AggregatePrior, middle: Tensor, k: int) -> tuple[_Layer, Tensor]:
+    """Return `_Member.exact` and `_Member.reach` of member `k`."""
     mean, log_var = prior.mean[k] - middle[k], prior.log_var[k]
     spread = (-log_var).exp()
     weight = torch.cat([_padded(-0.5 * spread), _padded(mean * spread)], 1).mT
     constant = -0.5 * (mean.square() * spread + log_var - 1.0).sum(-1)
     layer = _Layer.of(weight / _LN2, constant / _LN2, dtype=torch.float64)
     layer.bias[len(constant) :] = _NOWHERE
-    return layer
+    return layer, _padded(0.5 * spread.amax(0))
+
+
+def _exactly(member: _Member, space: _Space, rows: Tensor) -> Tensor:
+    """Compare the codes of some rows with the prior's in float64, in a block of steady size."""
+    assert member.exact is not None
+    n = len(rows)
+    space.code[:n] = space.encoder[-1][rows]
+    space.code[n:] = 0.0
+    spread, mean = space.code.chunk(2, 1)
+    spread.addcmul_(mean, mean)
+    return _through([member.exact], space.code, [space.distances])[:n].float()
 
 
 def _padded(values: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aloof.bench.identity import Identity
 from aloof.bench.images.plot import plot_images
-from aloof.bench.images.shallow import carried_out
+from aloof.bench.images.shallow import Task, carried_out
 from aloof.bench.images.specification import (
     Detector,
     ImageCase,
@@ -128,12 +128,17 @@ class ImageStudy(Study[ImageCase]):
         asking = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
         trained = (time.monotonic() - started) / len(cases)
         held = [np.concatenate([split.held_normal, split.held_anomaly]) for split in splits]
-        tasks = (
-            ask(np.concatenate([data.test, data.train[rows]]))
-            for ask, rows in zip(asking, held, strict=True)
-        )
+        asked: list[float] = []  # seconds: networks answer at once
+
+        def tasks() -> Iterator[Task]:
+            for ask, rows in zip(asking, held, strict=True):
+                started = time.monotonic()
+                task = ask(np.concatenate([data.test, data.train[rows]]))
+                asked.append(time.monotonic() - started)
+                yield task
+
         here = not any(Detector.of(case.method) for case in cases)  # networks have answered
-        answers = carried_out(tasks, 1 if here else where.jobs)
+        answers = carried_out(tasks(), 1 if here else where.jobs)
         for number, (case, split, rows, (found, seconds)) in enumerate(
             zip(cases, splits, held, answers, strict=True), 1
         ):
@@ -144,7 +149,7 @@ class ImageStudy(Study[ImageCase]):
                 "member_auroc": [float(roc_auc_score(is_test, own)) for own in found[:, :n]],
                 **_measures(found[:, n:], is_held, "validation_"),
                 "members": len(found),
-                "seconds": trained + seconds,
+                "seconds": trained + asked[number - 1] + seconds,
                 "stacked": len(cases),
             }
             tell(number, len(cases), "scoring")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from aloof.baselines import BASELINES, SSAD
 from aloof.bench import Identity, run_study, specify, stored, write_tables
@@ -173,6 +174,27 @@ def test_records_are_written_as_cases_are_scored(
     with pytest.raises(KeyboardInterrupt):
         run_study(study, tmp_path, device="cpu")
     assert len(stored(study, tmp_path)) == 2
+
+
+def test_what_is_too_much_for_a_gpu_is_trained_by_halves(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained, fits = [], 1
+
+    def fit(_: ImageSpecification, cases: list[ImageCase], *__: object) -> list[object]:
+        if len(cases) > fits:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        trained.append(len(cases))
+        return [lambda images: lambda: images.mean((1, 2, 3))[None]] * len(cases)
+
+    monkeypatch.setattr(module, "fit_cases", fit)
+    study = sweep({**SMALL, "methods": ["vae"]}, stripes)
+    records = run_study(study, tmp_path, device="cpu")
+    assert sorted(record["normal"] for record in records) == [0, 1, 2]
+    assert trained == [1, 1, 1]
+    fits = 0
+    with pytest.raises(torch.OutOfMemoryError):
+        run_study(study, tmp_path / "none", device="cpu")
 
 
 def test_known_systems() -> None:

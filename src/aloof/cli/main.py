@@ -48,9 +48,21 @@ def main() -> None:
             )
         if "--debug" in sys.argv:
             raise
-        print(
-            f"aloof: {type(error).__name__}: {' '.join(str(error).split())}. This is a bug in "
-            "aloof. Add --debug to see where it happened.",
-            file=sys.stderr,
-        )
+        print(f"aloof: {_explained(error)}", file=sys.stderr)
         sys.exit(1)
+
+
+def _explained(error: Exception) -> str:
+    """Return what went wrong, and what to do about it."""
+    words = " ".join(str(error).split())
+    if type(error).__name__ == "OutOfMemoryError":  # torch's, which need not be imported here
+        return (
+            "The GPU ran out of memory. nvidia-smi shows what else is using it. Fewer or "
+            f"smaller networks need less (--members, --stack), --device cpu needs none. {words}"
+        )
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. Add --debug to see for what. {words}".strip()
+    return (
+        f"{type(error).__name__}: {words}. This is a bug in aloof. "
+        "Add --debug to see where it happened."
+    )

@@ -7,6 +7,7 @@ Records are written as cases are scored, so that stopping loses at most one chun
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -29,7 +31,7 @@ from aloof.bench.images.specification import (
     with_setting,
 )
 from aloof.bench.images.splits import ImageSplit, make_image_split
-from aloof.bench.images.systems import configuration, family, fit_cases
+from aloof.bench.images.systems import Asking, configuration, family, fit_cases
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
@@ -122,10 +124,18 @@ class ImageStudy(Study[ImageCase]):
             yield Group(_describe(chunk), tuple(chunk), prepare, here=True)
 
     def _run(self, cases: Sequence[ImageCase], where: Where, tell: Tell) -> Iterator[Outcome]:
-        """Train all cases of a chunk, then yield the outcome of each as it is scored."""
+        """Train all cases of a chunk, then yield the outcome of each as it is scored.
+
+        Where the memory of the GPU is too small for all at once, halves are trained in turn.
+        """
         data, started = self.data, time.monotonic()
         splits = [self.split(case) for case in cases]
-        asking = fit_cases(self.spec, cases, splits, data, where.device, epochs(tell))
+        asking = self._fitted(cases, splits, where, tell)
+        if asking is None:
+            middle = len(cases) // 2
+            for half in (cases[:middle], cases[middle:]):
+                yield from self._run(half, where, tell)
+            return
         trained = (time.monotonic() - started) / len(cases)
         held = [np.concatenate([split.held_normal, split.held_anomaly]) for split in splits]
         asked: list[float] = []  # seconds: networks answer at once
@@ -153,6 +163,23 @@ class ImageStudy(Study[ImageCase]):
                 "stacked": len(cases),
             }
             tell(number, len(cases), "scoring")
+
+    def _fitted(
+        self,
+        cases: Sequence[ImageCase],
+        splits: Sequence[ImageSplit],
+        where: Where,
+        tell: Tell,
+    ) -> list[Asking] | None:
+        """Return what scores images, for each case; None: they are too many for the GPU."""
+        try:
+            return fit_cases(self.spec, cases, splits, self.data, where.device, epochs(tell))
+        except torch.OutOfMemoryError:
+            if len(cases) == 1:
+                raise
+        gc.collect()  # the networks that were in the way
+        torch.cuda.empty_cache()
+        return None
 
     def manifest(self) -> Mapping[str, Any]:
         """Return our methods' settings and the digest of the data."""

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+import torch
 from typer.testing import CliRunner, Result
 
 import aloof as package
@@ -273,6 +274,11 @@ def test_evaluate(here: Path) -> None:
     done = aloof("evaluate", "model", "new.parquet", "--label", "fraud")
     assert done.exit_code == 0, done.stderr
     assert "750 rows: 15 anomalies, 735 normal" in done.stdout
+    assert "swapped" not in done.stderr
+    values = set(map(str, open_source("new.parquet").read()["fraud"].to_pylist()))
+    (normal,) = (value for value in values if value.lower() in ("0", "0.0", "false", "no"))
+    swapped = aloof("evaluate", "model", "new.parquet", "--anomaly-value", normal)
+    assert "normal rows score higher than anomalies" in swapped.stderr
     found = json.loads(aloof("evaluate", "model", "new.parquet", "--json").stdout)
     expected = TableModel.load("model").evaluate(open_source("new.parquet").read())
     assert found == {
@@ -476,6 +482,35 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
     monkeypatch.setattr(sys, "argv", ["aloof", "fit", "--debug"])
     with pytest.raises(RuntimeError):
         main()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            torch.OutOfMemoryError("CUDA out of memory."),
+            "The GPU ran out of memory. nvidia-smi",
+        ),
+        (MemoryError("Unable to allocate 9 TiB"), "There is not enough memory. Add --debug"),
+    ],
+)
+def test_too_little_memory_is_no_bug(
+    monkeypatch: Any, capsys: Any, error: Exception, words: str
+) -> None:
+    from aloof.cli import app as module
+    from aloof.cli import main
+
+    def full() -> None:
+        raise error
+
+    monkeypatch.setattr(module, "app", full)
+    monkeypatch.setattr(sys, "argv", ["aloof", "fit"])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    said = capsys.readouterr().err
+    assert said.startswith(f"aloof: {words}")
+    assert str(error) in said
+    assert "is a bug" not in said
 
 
 def test_an_interruption_is_code_130(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +132,17 @@ def test_patches_find_spots_and_show_where_they_are(patches: ImageModel, tree: P
     assert why.expected is None
     with pytest.raises(ImageError, match="cannot draw them"):
         patches.reconstruct(tree / "test")
+
+
+def test_a_model_says_all_that_judges(patches: ImageModel, whole: ImageModel) -> None:
+    assert isinstance(patches.view, PatchView)
+    n = len(patches.view.memory)
+    said = (
+        rf"VAE with \d members?, memory of {n:,} patches, DP-VAE with \d members? for labelled"
+    )
+    assert re.match(said, patches.title), patches.title
+    assert dict(patches.facts())["Method"].startswith(patches.title)
+    assert "memory" not in whole.title
 
 
 def test_the_score_of_an_image_is_the_mean_of_its_worst_patches(

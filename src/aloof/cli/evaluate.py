@@ -56,6 +56,12 @@ def evaluate(
     """
     fitted = open_model(model, device=device)
     found = called(context, fitted, fitted.evaluate, data)
+    if found.upside_down:
+        typer.echo(
+            f"warning: normal {fitted.things} score higher than anomalies. Are the labels "
+            "swapped? Otherwise these are not the anomalies that the model looks for.",
+            err=True,
+        )
     if not as_json:
         typer.echo(_words(found, fitted.things))
         return

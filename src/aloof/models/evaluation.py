@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from aloof.labels import ANOMALY, NORMAL, UNLABELLED
 from aloof.metrics import average_precision, check_both, roc_auc
 
 __all__ = ["Evaluation", "evaluate_scores"]
+
+_SURE = 3  # standard errors
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,13 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
         return asdict(self)
+
+    @property
+    def upside_down(self) -> bool:
+        """Whether anomalies score lower than normal ones, by more than chance explains."""
+        n, m = self.n_anomalies, self.n_normal
+        by_chance = sqrt((n + m + 1) / (12 * n * m))  # standard error, where all are alike
+        return self.auroc < 0.5 - _SURE * by_chance
 
 
 def evaluate_scores(

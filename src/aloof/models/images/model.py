@@ -534,6 +534,12 @@ class ImageModel(Model):
         return {**super().describe(), "shape": list(self.shape), **seen}
 
     @property
+    def title(self) -> str:
+        """What it is, in words: the method, the members, and what else judges."""
+        beside = [] if self.view is None else self.view.beside
+        return ", ".join([super().title, *beside])
+
+    @property
     def size_in_words(self) -> str:
         """How large the images are, and whether they are grey."""
         channels, height, width = self.shape

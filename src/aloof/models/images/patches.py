@@ -26,6 +26,7 @@ from aloof.models.images.lessons import LabelledPatches, Lessons, learn_directio
 from aloof.models.images.manifest import ViewState
 from aloof.models.images.reading import allocated
 from aloof.models.images.views import Shape, resized, weights_of
+from aloof.phrases import count
 from aloof.training import Stream, derive
 from aloof.vision import Backbone
 from aloof.vision.features import LARGEST_AT_ONCE, patch_features, patch_grid, patch_tensor
@@ -119,6 +120,15 @@ class PatchView:
         labels = "" if self.lessons is None else f"; labels count {self.lessons.share:.2f}"
         tiles = ", by tiles" if self.tiled else ""
         return f"{columns} x {rows} patches of each image{tiles}{labels}"
+
+    @property
+    def beside(self) -> list[str]:
+        """What judges beside the detector of the model, in words."""
+        found = [f"memory of {count(len(self.memory), 'patch', 'patches')}"]
+        if self.lessons is not None and (taught := self.lessons.detector) is not None:
+            members = count(len(taught.member_seeds_), "member")
+            found.append(f"{taught.title} with {members} for labelled defects")
+        return found
 
     @property
     def n_rows(self) -> int:

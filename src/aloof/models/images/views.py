@@ -57,6 +57,10 @@ class View(Protocol):
         """What is compared, in words."""
 
     @property
+    def beside(self) -> list[str]:
+        """What judges beside the detector of the model, in words."""
+
+    @property
     def n_rows(self) -> int:
         """How many rows of the detector an image is."""
 
@@ -111,6 +115,11 @@ class WholeView:
     def words(self) -> str:
         """What is compared, in words."""
         return "whole images"
+
+    @property
+    def beside(self) -> list[str]:
+        """What judges beside the detector: nothing."""
+        return []
 
     @property
     def n_rows(self) -> int:

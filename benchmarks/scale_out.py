@@ -1,11 +1,12 @@
 """A folder scored by this process and by workers of Ray: speed, and the same bytes.
 
-    python benchmarks/scale_out.py [--files 8] [--rows 50000] [--workers 1 2] [--out FILE]
+    python benchmarks/scale_out.py [--files 8] [--rows 50000] [--workers 1 2] [--method dp]
 
 Makes a folder of Parquet files of 20 columns (those of `benchmarks/streaming.py`) and scores it
 into another: by this process with one thread, and by Ray with so many workers, each with one
-processor, on this machine. Five members, reasons for the one per cent that is flagged. With the
-last, a worker is killed with signal 9 half-way.
+processor, on this machine. The model is the default, a committee, or one of `--method`; five
+members, reasons for the one per cent that is flagged. With the last, a worker is killed with
+signal 9 half-way.
 
 Where other programs use the processor, rows per second say more about them; rows per second of
 processor time, of all workers together while they score, are given as well. Ray's own processes
@@ -133,12 +134,13 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=8)
     parser.add_argument("--rows", type=int, default=50_000, help="of each file")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--method", default="committee")
     parser.add_argument("--out", type=Path, help="write the figures there, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="aloof-scale-") as temporary:
         folder = Path(temporary)
-        fit(folder / "model")
+        fit(folder / "model", options.method)
         model = TableModel.load(folder / "model", device="cpu")
         (folder / "data").mkdir()
         for number in range(options.files):
@@ -153,6 +155,7 @@ def main() -> None:
         runs.append(measure(model, folder, f"ray-{last}-killed", last, kill=True))
     figures = {
         "command": shlex.join(["python", *sys.argv]),
+        "method": options.method,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.machine(),
         "processors": os.cpu_count(),

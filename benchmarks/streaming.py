@@ -89,13 +89,12 @@ def write(path: Path, rows: int) -> None:
             writer.write_table(table(min(GROUP, rows - start), 1 + start // GROUP))
 
 
-def fit(path: Path) -> None:
+def fit(path: Path, method: str = "committee") -> None:
     rows = table(TRAINING, 0)
     labels = np.zeros(TRAINING, int)
     labels[:20] = 1
-    model = aloof.fit(
-        rows.append_column("bad", pa.array(labels)), label="bad", max_epochs=5, device="cpu"
-    )
+    rows = rows.append_column("bad", pa.array(labels))
+    model = aloof.fit(rows, label="bad", method=method, max_epochs=5, device="cpu")
     model.save(path)
 
 

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from aloof import VAE, processors
+from aloof import VAE, processors, threads
 from aloof.processors import (
     available_processors,
     be_considerate,
     chosen_threads,
     wait_asleep,
 )
-from aloof.training import threads
 
 
 @pytest.fixture

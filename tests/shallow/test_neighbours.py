@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
 from sklearn.neighbors import NearestNeighbors
 
 from aloof.shallow import Neighbours
@@ -42,3 +44,21 @@ def test_equal_distances_are_equal_however_they_are_summed() -> None:
     assert len(np.unique(distances)) == len(np.unique(exact.round(9)))
     assert distances[0] == 0.0
     np.testing.assert_allclose(distances, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("what", ["distance", "explain"])
+def test_threads_change_no_bit(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aloof.threads.available_processors", lambda: 3)
+    rng = np.random.default_rng(4)
+    known, rows = Neighbours(rng.normal(size=(500, 7))), rng.normal(size=(1500, 7))
+    found, before = [], torch.get_num_threads()
+    try:
+        for n_threads in (1, 3):
+            torch.set_num_threads(n_threads)
+            found.append(
+                np.concatenate([np.ravel(part) for part in getattr(known, what)(rows)])
+            )
+            assert torch.get_num_threads() == n_threads
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*found)

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from aloof.threads import threads_for
 from aloof.training.device import on
-from aloof.training.threads import threads_for
 
 __all__ = ["RowReader", "in_chunks", "over_rows", "read_one", "read_parts"]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,11 +24,10 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu_
 
 from aloof.networks import Affine, affine_layers
-from aloof.processors import available_processors
 from aloof.scoring.aggregate_prior import AggregatePrior
 from aloof.scoring.chunks import RowReader, read_parts
 from aloof.scoring.direction_penalty import DirectionPenalty
-from aloof.training.threads import alone
+from aloof.threads import share_out
 from aloof.vae import LOG_VAR_LIMIT, Ensemble, Objective
 
 __all__ = ["ExplainedRows", "Perceptrons"]
@@ -362,23 +360,17 @@ class Perceptrons:
         self, work: Callable[[slice, _Space], None], rows: RowReader, n_rows: int
     ) -> None:
         """Let threads do some work on chunks of their own, each in memory of its own."""
-        chunks = self._chunks(n_rows)
-        n_threads = min(torch.get_num_threads(), available_processors(), len(chunks))
 
-        def share(number: int) -> None:
+        def share(chunks: Sequence[tuple[slice, int]]) -> None:
             spaces: dict[int, _Space] = {}
-            with alone(), torch.inference_mode():
-                for chunk, size in chunks[number::n_threads]:
+            with torch.inference_mode():
+                for chunk, size in chunks:
                     if size not in spaces:
                         spaces[size] = _Space(self._members, size)
                     self._read(rows, chunk, spaces[size])
                     work(chunk, spaces[size])
 
-        if n_threads <= 1:
-            return share(0) if chunks else None
-        with alone(), ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(share, range(n_threads)))
-        return None
+        share_out(share, self._chunks(n_rows))
 
     def _chunks(self, n_rows: int) -> list[tuple[slice, int]]:
         """Return slices of the rows, and how many rows are computed for each."""

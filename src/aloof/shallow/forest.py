@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.tree import ExtraTreeClassifier
+
+from aloof.threads import share_out
 
 __all__ = ["Forest"]
 
@@ -171,9 +173,13 @@ class Forest:
     def score(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the mean over trees of the share of anomalies where each row ends up."""
         found = np.empty(len(X))
-        for start in range(0, len(X), _CHUNK):
-            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
-            found[start : start + len(rows)] = self._shares(self._leaves(rows), len(rows))
+
+        def walk(starts: Sequence[int]) -> None:
+            for start in starts:
+                rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+                found[start : start + len(rows)] = self._shares(self._leaves(rows), len(rows))
+
+        share_out(walk, range(0, len(X), _CHUNK))
         return found
 
     def explain(
@@ -186,16 +192,20 @@ class Forest:
         """
         scores, found = np.empty(len(X)), np.empty((len(X), X.shape[1]))
         gains = self._gains(X.shape[1])
-        for start in range(0, len(X), _CHUNK):
-            rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
-            leaves, n = list(self._leaves(rows)), len(rows)
-            scores[start : start + n] = self._shares(leaves, n)
-            ends = np.arange(n + 1) * self.n_trees
-            chosen = csr_array(
-                (np.full(ends[-1], 1 / self.n_trees), np.stack(leaves, 1).ravel(), ends),
-                shape=(n, len(self.feature)),
-            )
-            found[start : start + n] = (chosen @ gains).toarray()
+
+        def walk(starts: Sequence[int]) -> None:
+            for start in starts:
+                rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
+                leaves, n = list(self._leaves(rows)), len(rows)
+                scores[start : start + n] = self._shares(leaves, n)
+                ends = np.arange(n + 1) * self.n_trees
+                chosen = csr_array(
+                    (np.full(ends[-1], 1 / self.n_trees), np.stack(leaves, 1).ravel(), ends),
+                    shape=(n, len(self.feature)),
+                )
+                found[start : start + n] = (chosen @ gains).toarray()
+
+        share_out(walk, range(0, len(X), _CHUNK))
         return scores, found
 
     def _shares(self, leaves: Iterable[NDArray[np.int64]], n: int) -> NDArray[np.float64]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from aloof.threads import share_out
 
 __all__ = ["NOISE", "Neighbours"]
 
@@ -48,9 +50,13 @@ class Neighbours:
             For each, which of the rows it is itself, and is not to be counted; -1: none.
         """
         squared = np.empty(len(X))
-        for chunk, distance in self._distances(X, own):
-            near = self._candidates(distance)[0]
-            squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
+
+        def measure(chunks: Sequence[slice]) -> None:
+            for chunk, distance in self._distances(X, own, chunks):
+                near = self._candidates(distance)[0]
+                squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
+
+        share_out(measure, _chunks(len(X)))
         return _rounded(squared, X)
 
     def explain(
@@ -58,13 +64,17 @@ class Neighbours:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distances, and how far away the neighbour is in each feature, squared."""
         squared, number = np.empty(len(X)), np.empty(len(X), np.int64)
-        for chunk, distance in self._distances(X, None):
-            near, groups = self._candidates(distance)
-            at = np.argpartition(near, self._place, axis=1)[:, self._place]
-            turn, group = np.divmod(at, self._place + 1)
-            own = np.arange(len(at))
-            number[chunk] = turn * _GROUPS + groups[own, group]
-            squared[chunk] = near[own, at]
+
+        def measure(chunks: Sequence[slice]) -> None:
+            for chunk, distance in self._distances(X, None, chunks):
+                near, groups = self._candidates(distance)
+                at = np.argpartition(near, self._place, axis=1)[:, self._place]
+                turn, group = np.divmod(at, self._place + 1)
+                own = np.arange(len(at))
+                number[chunk] = turn * _GROUPS + groups[own, group]
+                squared[chunk] = near[own, at]
+
+        share_out(measure, _chunks(len(X)))
         differences: NDArray[np.float64] = (np.asarray(X, np.float64) - self.rows[number]) ** 2
         return _rounded(squared, X), differences
 
@@ -86,9 +96,12 @@ class Neighbours:
         return grouped.gather(2, chosen).flatten(1).numpy(), first
 
     def _distances(
-        self, X: NDArray[np.floating], own: NDArray[np.int64] | None
+        self,
+        X: NDArray[np.floating],
+        own: NDArray[np.int64] | None,
+        chunks: Sequence[slice],
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Yield some of the rows, and their squared distances to all rows that are kept.
+        """Yield chunks of the rows, and their squared distances to all rows that are kept.
 
         Behind them are some that are infinite, to make all groups as large.
         """
@@ -97,18 +110,24 @@ class Neighbours:
         product = np.empty((_CHUNK, kept))
         distance = np.full((_CHUNK, kept + -kept % _GROUPS), np.inf)
         measured = distance[:, :kept]
-        for start in range(0, len(X), _CHUNK):
-            rows = X[start : start + _CHUNK]
+        turned = torch.from_numpy(np.require(self.rows, requirements="W")).T
+        for chunk in chunks:
+            rows = X[chunk]
             n = len(rows)
             padded[:n], padded[n:] = rows, 0.0
-            np.matmul(2 * padded, self.rows.T, out=product)
+            # By torch, whose threads are counted here; NumPy's own would be in the way.
+            torch.mm(torch.from_numpy(2 * padded), turned, out=torch.from_numpy(product))
             np.subtract((padded**2).sum(1)[:, None], product, out=measured)
             measured += norms
             if own is not None:
-                mine = own[start : start + n]
+                mine = own[chunk]
                 known = np.flatnonzero(mine >= 0)
                 distance[known, mine[known]] = np.inf
-            yield slice(start, start + n), distance[:n]
+            yield chunk, distance[:n]
+
+
+def _chunks(n_rows: int) -> list[slice]:
+    return [slice(at, min(at + _CHUNK, n_rows)) for at in range(0, n_rows, _CHUNK)]
 
 
 def _rounded(squared: NDArray[np.float64], X: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from aloof.exceptions import DivergenceError
+from aloof.threads import threads_for
 from aloof.training.adam import Adam
 from aloof.training.batches import Batch, Batches
 from aloof.training.checkpoint import (
@@ -36,7 +37,6 @@ from aloof.training.schedule import Schedule
 from aloof.training.stacks import flatten, load_state, state_of
 from aloof.training.stopping import EarlyStopping
 from aloof.training.task import Task
-from aloof.training.threads import threads_for
 
 __all__ = ["Run", "Trained", "joined_history", "stacks_of"]
 

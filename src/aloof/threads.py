@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 
 from aloof.processors import available_processors, chosen_threads, wait_asleep
 
-__all__ = ["alone", "threads_for"]
+__all__ = ["alone", "share_out", "threads_for"]
+
+_T = TypeVar("_T")
 
 # Multiplications of a step below which a second thread costs more than it brings: threads
 # that share small products spend their time waiting for each other, and spin.
@@ -54,3 +58,29 @@ def alone() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def share_out(work: Callable[[Sequence[_T]], None], things: Sequence[_T]) -> None:
+    """Let threads work, each on some things of its own, with one thread for each operation.
+
+    So nobody waits for others in the middle of small operations, and what is computed does not
+    depend on how many threads there are.
+
+    Parameters
+    ----------
+    work
+        Takes some of the things. It is called by every thread, at the same time.
+    things
+        What there is to do.
+    """
+    n_threads = min(torch.get_num_threads(), available_processors(), len(things))
+
+    def share(number: int) -> None:
+        with alone():
+            work(things[number::n_threads])
+
+    if n_threads == 1:
+        share(0)
+    elif n_threads > 1:
+        with alone(), ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(share, range(n_threads)))

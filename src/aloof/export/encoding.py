@@ -150,7 +150,7 @@ def _timestamp(g: Graph, column: TimestampColumn, values: Value) -> list[Value]:
 
 def _position(g: Graph, column: TimestampColumn, seconds: Value) -> Value:
     free = max(column.high - column.low, FREE)
-    position = (seconds.clip(column.low, column.high) - column.centre) / column.scale
+    position = (seconds.clip(*column.bounds) - column.centre) / column.scale
     off = (column.low - seconds).at_least(seconds - column.high)
     farness = ((off - free) / GROWING).clip(0.0, 1.0)
     farthest = g.where(seconds < column.low, g.number(-NEVER), NEVER)

@@ -443,7 +443,24 @@ def test_encoded_rows_decode_to_what_was_read(table) -> None:
     np.testing.assert_allclose(decoded["amount"], read["amount"], rtol=1e-4)
     for name in ("country", "member"):
         assert (decoded[name] == read[name]).all()
-    assert np.abs(decoded["when"] - read["when"]).astype(int).max() <= 86_400
+    (when,) = (column for column in encoder.columns if column.name == "when")
+    first, last = (np.datetime64(int(at), "s") for at in when.bounds)
+    inner = np.clip(read["when"], first, last)  # at the ends of the period, days are alike
+    assert 0.4 < (inner == read["when"]).mean() < 0.6
+    assert np.abs(decoded["when"] - inner).astype(int).max() <= 86_400
+
+
+def test_the_last_quarter_of_the_period_goes_on() -> None:
+    """What comes later has company: it must not stand out by when it is."""
+    day = np.timedelta64(1, "D")
+    days = np.datetime64("2026-01-01T08:00") + np.arange(200) * day
+    encoder = TableEncoder.fit({"at": days, "x": np.zeros(200)})
+    position = encoder.transform({"at": days, "x": np.zeros(200)})[:, 0]
+    later = encoder.transform({"at": days[-1:] + 300 * day, "x": np.zeros(1)})[0, 0]
+    assert (position[150:] == later).all()
+    assert (position[:50] == position[0]).all()
+    assert (np.diff(position[50:150]) > 0).all()
+    assert later < 6, "that would be never seen"
 
 
 @pytest.mark.parametrize(

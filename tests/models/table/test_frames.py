@@ -103,3 +103,19 @@ def test_results_come_in_the_flavour_of_the_caller() -> None:
     assert like(pa.table(COLUMNS), new).to_pydict()["why"] == ["a", None, "c"]
     for made in (COLUMNS, np.zeros((3, 2))):
         assert list(like(made, new)["score"]) == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_times_of_numpy_are_read_in_any_unit(unit: str) -> None:
+    times = np.array(["1999", "2026", "NaT"], f"datetime64[{unit}]")
+    (found,) = to_table({"at": times}).columns
+    assert found.to_numpy().astype("datetime64[s]").tolist() == (
+        times.astype("datetime64[s]").tolist()
+    )
+
+
+@pytest.mark.parametrize("unit", ["W", "D", "h", "m", "s", "ns"])
+def test_durations_of_numpy_are_read_in_any_unit(unit: str) -> None:
+    lasted = np.array([1, 3, "NaT"], f"timedelta64[{unit}]")
+    (found,) = to_table({"lasted": lasted}).columns
+    assert found.to_numpy().astype("m8[s]").tolist() == lasted.astype("m8[s]").tolist()

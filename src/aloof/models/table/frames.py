@@ -17,6 +17,9 @@ from aloof.models.table.names import check_names
 
 __all__ = ["like", "to_table", "without_views"]
 
+# Units of NumPy's times and durations that Arrow does not know; no month has so many seconds.
+_COARSE = {"M": ("Y", "M", "W", "h", "m"), "m": ("W", "D", "h", "m")}
+
 
 def to_table(frame: Any) -> pa.Table:
     """Return a frame of any flavour as a `pyarrow.Table`.
@@ -144,10 +147,18 @@ def _from_values(name: Any, values: Any) -> pa.Array | pa.ChunkedArray:
         values = np.asarray(values)
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise TableError(f"Column {name!r} must have one dimension; got shape {values.shape}.")
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        values = _in_units_of_arrow(values)
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return _from_objects(name, list(values))
+
+
+def _in_units_of_arrow(times: NDArray[Any]) -> NDArray[Any]:
+    """Return times that NumPy counts in minutes, hours, weeks, months or years in seconds."""
+    kind, (unit, _) = times.dtype.kind, np.datetime_data(times.dtype)
+    return times.astype(f"{kind}8[s]") if unit in _COARSE[kind] else times
 
 
 def _from_objects(name: Any, values: list[Any]) -> pa.Array:

@@ -38,8 +38,9 @@ FREE, GROWING = 5 * 365.25 * DAY, 2 * 365.25 * DAY
 # What a training period has to cover: all hours, all weekdays, and so many weeks that these
 # are not tied to the position. Otherwise every later row would be a pair never seen.
 _ALL_HOURS, _ALL_WEEKDAYS, _LONG = DAY, 6 * DAY, 8 * 7 * DAY
-# By this scale, positions are 0 in float32.
-_STILL = 1e60
+# Share of the training period at each of its ends in which all positions are the same. Later
+# rows are there, too, and at the very end, where few rows are, more of them would stand out.
+_END = 0.25
 # Beyond, datetime64[s] has no calendar.
 _FARTHEST = 2.0**56
 # Where the user says that a column is times, or it looks like some, at least so many must be.
@@ -89,11 +90,11 @@ class TimestampColumn(Column):
     """Position in the training period, time of day and day of the week.
 
     Times are wall times: those with a time zone are taken to the zone of the training rows.
-    Before and after the training period the position stays where the period ends, for five
-    years or as long as the period. Then it moves away, and after two more years stands out as
-    never seen: a wrong century is an anomaly, next year is not. In a period of less than eight
-    weeks there is one position only; time of day takes a whole day, and the day of the week a
-    whole week.
+    In the first and in the last quarter of the training period the position stays the same,
+    and so it does before and after it, for five years or as long as the period. Then it moves
+    away, and after two more years stands out as never seen: a wrong century is an anomaly,
+    next year is not. In a period of less than eight weeks there is one position only; time of
+    day takes a whole day, and the day of the week a whole week.
 
     Attributes
     ----------
@@ -103,7 +104,7 @@ class TimestampColumn(Column):
         Seconds of wall time since 1970 of the earliest and latest training row; since
         midnight for times of day.
     centre, scale
-        Mean and standard deviation of the seconds; a huge scale where there is one position.
+        Mean and standard deviation of the seconds, with those at the ends taken as one.
     day, week
         Where time of day and day of the week matter.
     position
@@ -116,6 +117,8 @@ class TimestampColumn(Column):
         Share of the training rows.
     dialect
         How times in text and numbers are written, besides ISO 8601.
+    end
+        Share of the period at each end in which the position stays the same; 0.5: everywhere.
     """
 
     kinds = ("timestamp",)
@@ -132,6 +135,7 @@ class TimestampColumn(Column):
     layout: str | None
     missing_share: Share
     dialect: TimeDialect = _ISO
+    end: Annotated[float, Field(ge=0, le=0.5)] = 0.0
 
     @classmethod
     def claim(cls, values: Values) -> Choice | None:
@@ -170,12 +174,16 @@ class TimestampColumn(Column):
         times = bool((there % DAY != 0).any()) and (not position or span >= _ALL_HOURS)
         days = position and span >= _ALL_WEEKDAYS and len(np.unique(_weekday(there))) > 1
         share = 1 / max(1, moves + times + days)
+        low, high = float(there.min()), float(there.max())
+        end = 0.0 if not position else _END if moves else 0.5
+        inner = np.clip(there, low + end * span, high - end * span)
+        spread = inner.std() or there.std()  # all of them may be at the ends
         return cls(
             name=name,
-            low=float(there.min()),
-            high=float(there.max()),
-            centre=float(there.mean()),
-            scale=float(there.std() / np.sqrt(share)) if moves or not position else _STILL,
+            low=low,
+            high=high,
+            centre=float(inner.mean()),
+            scale=float(spread / np.sqrt(share)),
             day=Cycle.fit(there % DAY / DAY, share) if times or not position else None,
             week=Cycle.fit(_weekday(there) / 7, share) if days else None,
             position=position,
@@ -183,7 +191,14 @@ class TimestampColumn(Column):
             layout=layout,
             missing_share=float(np.isnan(seconds).mean()),
             dialect=dialect,
+            end=end,
         )
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which the position moves, in seconds."""
+        margin = self.end * (self.high - self.low)
+        return self.low + margin, self.high - margin
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -229,7 +244,7 @@ class TimestampColumn(Column):
         at = 0
         if self.position:
             at = 1
-            seconds = np.clip(features[:, 0] * self.scale + self.centre, self.low, self.high)
+            seconds = np.clip(features[:, 0] * self.scale + self.centre, *self.bounds)
         if self.day:
             clock = np.floor(self.day.decode(features[:, at : at + 2]) * DAY)
             seconds = np.floor(seconds / DAY) * DAY + clock
@@ -283,7 +298,9 @@ class TimestampColumn(Column):
         if not low <= value <= high:
             return f"{_stamp(value)}, outside the training period ({_day(low)} to {_day(high)})"
         there, wanted = _day(value), _day(expected)
-        return against(there, f"about {wanted}", same=there == wanted)
+        first, last = self._stamped(np.array(self.bounds))
+        same = wanted in (there, _day(min(max(value, first), last)))
+        return against(there, f"about {wanted}", same=same)
 
     def _sides(self, contributions: NDArray[np.float64]) -> list[str]:
         """Return for each row which side of a time stands out most."""
@@ -310,7 +327,7 @@ class TimestampColumn(Column):
 
     def _position(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         free = max(self.high - self.low, FREE)
-        position = (np.clip(seconds, self.low, self.high) - self.centre) / self.scale
+        position = (np.clip(seconds, *self.bounds) - self.centre) / self.scale
         off = np.maximum(self.low - seconds, seconds - self.high)
         farness = np.clip((off - free) / GROWING, 0, 1)
         farthest = np.where(seconds < self.low, -NEVER, NEVER)

@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ENGINES := $(VENV)/.engines
 WORKERS ?= auto
 # Tests start many interpreters, each of which would compile all sources again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,8 +36,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-engines: $(READY)
+$(ENGINES): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mlflow,ray,spark]' 'moto[s3]>=5' flask flask-cors s3fs
+	@touch $(ENGINES)
+
+engines: $(ENGINES)
 	ALOOF_ENGINES=1 $(BIN)/python -m pytest -n 0 tests/test_mlflow.py tests/test_ray.py tests/test_spark.py tests/models/table/test_s3.py
 
 check: $(READY)

@@ -1,6 +1,7 @@
 """A folder scored by this process and by workers of Ray: speed, and the same bytes.
 
     python benchmarks/scale_out.py [--files 8] [--rows 50000] [--workers 1 2] [--method dp]
+        [--out FILE]
 
 Makes a folder of Parquet files of 20 columns (those of `benchmarks/streaming.py`) and scores it
 into another: by this process with one thread, and by Ray with so many workers, each with one

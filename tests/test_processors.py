@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,24 @@ def test_the_package_imports_what_is_asked_for() -> None:
         "[getattr(aloof, name) for name in aloof.__all__]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_where_one_thread_fails_the_others_get_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "available_processors", lambda: 2)
+    before, done = torch.get_num_threads(), []
+
+    def work(numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number == 1:
+                raise ValueError("one")
+            done.append(number)
+            time.sleep(0.01)
+
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError, match="one"):
+            threads.share_out(work, range(1000))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert len(done) < 100

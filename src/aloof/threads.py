@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 from typing import TypeVar
 
 import torch
@@ -60,7 +61,7 @@ def alone() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def share_out(work: Callable[[Sequence[_T]], None], things: Sequence[_T]) -> None:
+def share_out(work: Callable[[Iterable[_T]], None], things: Sequence[_T]) -> None:
     """Let threads work, each on some things of its own, with one thread for each operation.
 
     So nobody waits for others in the middle of small operations, and what is computed does not
@@ -69,18 +70,36 @@ def share_out(work: Callable[[Sequence[_T]], None], things: Sequence[_T]) -> Non
     Parameters
     ----------
     work
-        Takes some of the things. It is called by every thread, at the same time.
+        Takes some of the things. It is called by every thread, at the same time. Where one
+        fails, the others get no more.
     things
         What there is to do.
     """
     n_threads = min(torch.get_num_threads(), available_processors(), len(things))
+    failed = Event()
+
+    def own(number: int) -> Iterator[_T]:
+        for thing in things[number::n_threads]:
+            if failed.is_set():
+                return
+            yield thing
 
     def share(number: int) -> None:
-        with alone():
-            work(things[number::n_threads])
+        with _told(failed), alone():
+            work(own(number))
 
     if n_threads == 1:
         share(0)
     elif n_threads > 1:
-        with alone(), ThreadPoolExecutor(n_threads) as pool:
+        with alone(), ThreadPoolExecutor(n_threads) as pool, _told(failed):
             list(pool.map(share, range(n_threads)))
+
+
+@contextmanager
+def _told(failed: Event) -> Iterator[None]:
+    """Let everybody know where something fails, or is interrupted."""
+    try:
+        yield
+    except BaseException:
+        failed.set()
+        raise

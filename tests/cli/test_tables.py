@@ -492,6 +492,7 @@ def test_what_nobody_thought_of_is_one_line_and_code_1(monkeypatch: Any, capsys:
             "The GPU ran out of memory. nvidia-smi",
         ),
         (MemoryError("Unable to allocate 9 TiB"), "There is not enough memory. Add --debug"),
+        (RuntimeError("can't allocate memory: 9 bytes"), "There is not enough memory. Add"),
     ],
 )
 def test_too_little_memory_is_no_bug(

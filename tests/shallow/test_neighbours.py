@@ -62,3 +62,13 @@ def test_threads_change_no_bit(what: str, monkeypatch: pytest.MonkeyPatch) -> No
     finally:
         torch.set_num_threads(before)
     assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("width", [7, 21, 61])
+def test_near_duplicates_have_one_distance_in_any_order(width: int) -> None:
+    rng = np.random.default_rng(5)
+    kept = rng.normal(size=(500, width))
+    rows = kept[rng.integers(0, 500, 2000)] + 1e-5 * rng.normal(size=(2000, width))
+    order = rng.permutation(2000)
+    found = Neighbours(kept, k=1)
+    assert np.array_equal(found.distance(rows)[order], found.distance(rows[order]))

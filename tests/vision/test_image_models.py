@@ -137,12 +137,10 @@ def test_patches_find_spots_and_show_where_they_are(patches: ImageModel, tree: P
 def test_a_model_says_all_that_judges(patches: ImageModel, whole: ImageModel) -> None:
     assert isinstance(patches.view, PatchView)
     n = len(patches.view.memory)
-    said = (
-        rf"VAE with \d members?, memory of {n:,} patches, DP-VAE with \d members? for labelled"
-    )
-    assert re.match(said, patches.title), patches.title
-    assert dict(patches.facts())["Method"].startswith(patches.title)
-    assert "memory" not in whole.title
+    said = dict(patches.facts())["Beside it"]
+    wanted = rf"memory of {n:,} patches, direction in .*, DP-VAE with \d members?, which knows"
+    assert re.match(wanted, said), said
+    assert "Beside it" not in dict(whole.facts())
 
 
 def test_the_score_of_an_image_is_the_mean_of_its_worst_patches(

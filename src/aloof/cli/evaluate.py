@@ -59,7 +59,7 @@ def evaluate(
     if found.upside_down:
         typer.echo(
             f"warning: normal {fitted.things} score higher than anomalies. Are the labels "
-            "swapped? Otherwise these are not the anomalies that the model looks for.",
+            "swapped? If not, these are not the kind of anomalies that the model looks for.",
             err=True,
         )
     if not as_json:

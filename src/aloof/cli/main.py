@@ -58,10 +58,10 @@ def _explained(error: Exception) -> str:
     if type(error).__name__ == "OutOfMemoryError":  # torch's, which need not be imported here
         return (
             "The GPU ran out of memory. nvidia-smi shows what else is using it. Fewer or "
-            f"smaller networks need less (--members, --stack), --device cpu needs none. {words}"
+            f"smaller networks need less; --device cpu needs no GPU memory. {words}"
         )
-    if isinstance(error, MemoryError):
-        return f"There is not enough memory. Add --debug to see for what. {words}".strip()
+    if isinstance(error, MemoryError) or "can't allocate memory" in words:  # also torch's
+        return f"There is not enough memory. Add --debug to see what for. {words}".strip()
     return (
         f"{type(error).__name__}: {words}. This is a bug in aloof. "
         "Add --debug to see where it happened."

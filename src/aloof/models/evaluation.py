@@ -15,6 +15,7 @@ from aloof.metrics import average_precision, check_both, roc_auc
 __all__ = ["Evaluation", "evaluate_scores"]
 
 _SURE = 3  # standard errors
+_LOW = 0.4  # an AUROC above that may be no more than a model that finds nothing
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Evaluation:
     def upside_down(self) -> bool:
         """Whether anomalies score lower than normal ones, by more than chance explains."""
         n, m = self.n_anomalies, self.n_normal
+        if not n * m or self.auroc > _LOW:
+            return False
         by_chance = sqrt((n + m + 1) / (12 * n * m))  # standard error, where all are alike
         return self.auroc < 0.5 - _SURE * by_chance
 

@@ -13,7 +13,7 @@ numbers that nearly cancel, float32 loses more digits than a score has to spare.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -361,7 +361,7 @@ class Perceptrons:
     ) -> None:
         """Let threads do some work on chunks of their own, each in memory of its own."""
 
-        def share(chunks: Sequence[tuple[slice, int]]) -> None:
+        def share(chunks: Iterable[tuple[slice, int]]) -> None:
             spaces: dict[int, _Space] = {}
             with torch.inference_mode():
                 for chunk, size in chunks:

@@ -14,7 +14,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -174,7 +174,7 @@ class Forest:
         """Return the mean over trees of the share of anomalies where each row ends up."""
         found = np.empty(len(X))
 
-        def walk(starts: Sequence[int]) -> None:
+        def walk(starts: Iterable[int]) -> None:
             for start in starts:
                 rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
                 found[start : start + len(rows)] = self._shares(self._leaves(rows), len(rows))
@@ -193,7 +193,7 @@ class Forest:
         scores, found = np.empty(len(X)), np.empty((len(X), X.shape[1]))
         gains = self._gains(X.shape[1])
 
-        def walk(starts: Sequence[int]) -> None:
+        def walk(starts: Iterable[int]) -> None:
             for start in starts:
                 rows = np.ascontiguousarray(X[start : start + _CHUNK], np.float32)
                 leaves, n = list(self._leaves(rows)), len(rows)

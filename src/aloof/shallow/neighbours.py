@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from aloof.threads import share_out
 __all__ = ["NOISE", "Neighbours"]
 
 _CHUNK = 256  # rows at once, the last ones padded: a product may round otherwise
+
+# Features are padded to a multiple of this: otherwise products round by the place of a row.
+_WIDTH = 16
 
 # Nearest rows are looked for in groups of every 64th: those of the smallest minima have them.
 _GROUPS = 64
@@ -51,7 +54,7 @@ class Neighbours:
         """
         squared = np.empty(len(X))
 
-        def measure(chunks: Sequence[slice]) -> None:
+        def measure(chunks: Iterable[slice]) -> None:
             for chunk, distance in self._distances(X, own, chunks):
                 near = self._candidates(distance)[0]
                 squared[chunk] = np.partition(near, self._place, axis=1)[:, self._place]
@@ -65,7 +68,7 @@ class Neighbours:
         """Return the distances, and how far away the neighbour is in each feature, squared."""
         squared, number = np.empty(len(X)), np.empty(len(X), np.int64)
 
-        def measure(chunks: Sequence[slice]) -> None:
+        def measure(chunks: Iterable[slice]) -> None:
             for chunk, distance in self._distances(X, None, chunks):
                 near, groups = self._candidates(distance)
                 at = np.argpartition(near, self._place, axis=1)[:, self._place]
@@ -99,30 +102,31 @@ class Neighbours:
         self,
         X: NDArray[np.floating],
         own: NDArray[np.int64] | None,
-        chunks: Sequence[slice],
+        chunks: Iterable[slice],
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield chunks of the rows, and their squared distances to all rows that are kept.
 
         Behind them are some that are infinite, to make all groups as large.
         """
-        norms, kept = (self.rows**2).sum(1), len(self.rows)
-        padded = np.zeros((_CHUNK, self.rows.shape[1]))
-        product = np.empty((_CHUNK, kept))
-        distance = np.full((_CHUNK, kept + -kept % _GROUPS), np.inf)
-        measured = distance[:, :kept]
-        turned = torch.from_numpy(np.require(self.rows, requirements="W")).T
+        norms, (kept, width) = (self.rows**2).sum(1), self.rows.shape
+        known = np.zeros((kept + -kept % _GROUPS, width + -width % _WIDTH))
+        known[:kept, :width] = self.rows
+        padded = np.zeros((_CHUNK, known.shape[1]))
+        product = np.empty((_CHUNK, len(known)))
+        distance = np.full(product.shape, np.inf)
+        measured, turned = distance[:, :kept], torch.from_numpy(known).T
         for chunk in chunks:
             rows = X[chunk]
             n = len(rows)
-            padded[:n], padded[n:] = rows, 0.0
+            padded[:n, :width], padded[n:] = rows, 0.0
             # By torch, whose threads are counted here; NumPy's own would be in the way.
             torch.mm(torch.from_numpy(2 * padded), turned, out=torch.from_numpy(product))
-            np.subtract((padded**2).sum(1)[:, None], product, out=measured)
+            np.subtract((padded**2).sum(1)[:, None], product[:, :kept], out=measured)
             measured += norms
             if own is not None:
                 mine = own[chunk]
-                known = np.flatnonzero(mine >= 0)
-                distance[known, mine[known]] = np.inf
+                there = np.flatnonzero(mine >= 0)
+                distance[there, mine[there]] = np.inf
             yield chunk, distance[:n]
 
 

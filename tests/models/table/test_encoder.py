@@ -488,6 +488,17 @@ def test_rows_after_a_short_period_do_not_stand_out(rng, days, sides) -> None:
     assert TableEncoder.from_state(encoder.state()).columns == encoder.columns
 
 
+@pytest.mark.parametrize("days", [3, 20, 100])
+def test_times_in_milliseconds_survive_a_file(rng, days) -> None:
+    """Means of them round, so that what is constant may seem to vary."""
+    for _ in range(20):
+        after = (rng.random(300) * days * 86_400_000).astype("m8[ms]")
+        encoder = TableEncoder.fit({"at": np.datetime64("2026-03-02", "ms") + after})
+        (at,) = encoder.columns
+        assert at.scale > 3600
+        assert TableEncoder.from_state(encoder.state()).columns == encoder.columns
+
+
 def test_periods_of_pandas_are_times() -> None:
     months = pd.period_range("2020-01", periods=40, freq="M")
     encoder = TableEncoder.fit(pd.DataFrame({"month": months}))

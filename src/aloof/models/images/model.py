@@ -534,12 +534,6 @@ class ImageModel(Model):
         return {**super().describe(), "shape": list(self.shape), **seen}
 
     @property
-    def title(self) -> str:
-        """What it is, in words: the method, the members, and what else judges."""
-        beside = [] if self.view is None else self.view.beside
-        return ", ".join([super().title, *beside])
-
-    @property
     def size_in_words(self) -> str:
         """How large the images are, and whether they are grey."""
         channels, height, width = self.shape
@@ -561,6 +555,7 @@ class ImageModel(Model):
             return [
                 ("Images", f"{self.size_in_words}; others are resized, with margins"),
                 ("Compared", f"{self.view.words}"),
+                *([("Beside it", ", ".join(beside))] if (beside := self.view.beside) else []),
                 ("Backbone", f"{facts.name}, SHA-256 {facts.sha256[:8]}..., {facts.licence}"),
             ]
         filters = " - ".join(map(str, self.detector.filters or ()))

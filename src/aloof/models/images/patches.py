@@ -125,9 +125,11 @@ class PatchView:
     def beside(self) -> list[str]:
         """What judges beside the detector of the model, in words."""
         found = [f"memory of {count(len(self.memory), 'patch', 'patches')}"]
-        if self.lessons is not None and (taught := self.lessons.detector) is not None:
-            members = count(len(taught.member_seeds_), "member")
-            found.append(f"{taught.title} with {members} for labelled defects")
+        if self.lessons is not None:
+            found.append("direction in which labelled defects lie")
+            if (taught := self.lessons.detector) is not None:
+                members = count(len(taught.member_seeds_), "member")
+                found.append(f"{taught.title} with {members}, which knows labelled defects")
         return found
 
     @property

@@ -17,7 +17,8 @@ from aloof.models.table.names import check_names
 
 __all__ = ["like", "to_table", "without_views"]
 
-# Units of NumPy's times and durations that Arrow does not know; no month has so many seconds.
+# Units of NumPy's times and durations that Arrow does not know. Durations in months and years
+# have no fixed number of seconds.
 _COARSE = {"M": ("Y", "M", "W", "h", "m"), "m": ("W", "D", "h", "m")}
 
 
@@ -156,9 +157,14 @@ def _from_values(name: Any, values: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _in_units_of_arrow(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times that NumPy counts in minutes, hours, weeks, months or years in seconds."""
-    kind, (unit, _) = times.dtype.kind, np.datetime_data(times.dtype)
-    return times.astype(f"{kind}8[s]") if unit in _COARSE[kind] else times
+    """Return times that NumPy counts in minutes, hours, weeks, months or years in seconds.
+
+    Steps of several units, which Arrow takes for one, become steps of one.
+    """
+    kind, (unit, step) = times.dtype.kind, np.datetime_data(times.dtype)
+    if unit in _COARSE[kind]:
+        return times.astype(f"{kind}8[s]")
+    return times if step == 1 else times.astype(f"{kind}8[{unit}]")
 
 
 def _from_objects(name: Any, values: list[Any]) -> pa.Array:

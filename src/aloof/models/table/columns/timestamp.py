@@ -177,12 +177,12 @@ class TimestampColumn(Column):
         low, high = float(there.min()), float(there.max())
         end = 0.0 if not position else _END if moves else 0.5
         inner = np.clip(there, low + end * span, high - end * span)
-        spread = inner.std() or there.std()  # all of them may be at the ends
+        spread = inner.std() if moves else there.std()
         return cls(
             name=name,
             low=low,
             high=high,
-            centre=float(inner.mean()),
+            centre=float(inner.mean()) if moves or not position else low + span / 2,
             scale=float(spread / np.sqrt(share)),
             day=Cycle.fit(there % DAY / DAY, share) if times or not position else None,
             week=Cycle.fit(_weekday(there) / 7, share) if days else None,
@@ -196,7 +196,7 @@ class TimestampColumn(Column):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which the position moves, in seconds."""
+        """The bounds between which the position moves, in seconds."""
         margin = self.end * (self.high - self.low)
         return self.low + margin, self.high - margin
 
@@ -300,7 +300,9 @@ class TimestampColumn(Column):
         there, wanted = _day(value), _day(expected)
         first, last = self._stamped(np.array(self.bounds))
         same = wanted in (there, _day(min(max(value, first), last)))
-        return against(there, f"about {wanted}", same=same)
+        rest = " or later" if wanted == _day(last) else ""
+        rest = " or earlier" if wanted == _day(first) else rest
+        return against(there, f"about {wanted}{rest}", same=same)
 
     def _sides(self, contributions: NDArray[np.float64]) -> list[str]:
         """Return for each row which side of a time stands out most."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-import threading
+import time
 import weakref
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 __all__ = ["Lent"]
@@ -24,29 +25,32 @@ class Lent:
     """
 
     def __init__(self) -> None:
-        self._n = 0
-        self._changed = threading.Condition()
+        self._lent: dict[int, weakref.ref[Any]] = {}
+        self._streams: list[io.RawIOBase] = []
+        self._returned: SimpleQueue[weakref.ref[Any]] = SimpleQueue()
 
     def file(self, stream: io.RawIOBase) -> io.RawIOBase:
         """Return a stream to lend."""
+        self._streams.append(stream)  # which is closed here, not in a thread of Arrow's
         return self.add(_LentFile(stream, self))
 
     def add(self, thing: _T) -> _T:
-        """Count something until nobody has it any more."""
-        with self._changed:
-            self._n += 1
-        weakref.finalize(thing, self._returned).atexit = False
+        """Note something until nobody has it any more."""
+        # Whoever drops it runs no line of Python after that, only C: there, nobody else can
+        # take the interpreter away and end it before the thread is done with it.
+        reference = weakref.ref(thing, self._returned.put)
+        self._lent[id(reference)] = reference
         return thing
 
     def wait(self) -> None:
         """Wait until everything has been given back."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._n == 0, _PATIENCE)
-
-    def _returned(self) -> None:
-        with self._changed:
-            self._n -= 1
-            self._changed.notify_all()
+        end = time.monotonic() + _PATIENCE
+        while self._lent:
+            try:
+                reference = self._returned.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                return
+            del self._lent[id(reference)]
 
 
 class _LentFile(io.RawIOBase):

@@ -20,11 +20,11 @@ import pyarrow.csv as pa_csv
 from aloof.exceptions import TableError, TableWarning
 from aloof.io.remote import FilePath
 from aloof.models.table.compression import open_bytes
-from aloof.models.table.formats import Format, Record, first_line
+from aloof.models.table.formats import Record, TextFormat, first_line
 from aloof.models.table.lending import Lent
 from aloof.models.table.words import short
 from aloof.phrases import count
-from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.decoding import Utf8
 from aloof.written.finding import Place, find_table, is_json, is_rule, is_total
 
 __all__ = ["Delimited"]
@@ -37,7 +37,7 @@ _CALLED = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons", "|": "
 
 
 @dataclass(frozen=True)
-class Delimited(Format):
+class Delimited(TextFormat):
     """Text with one row in a line. All columns are text, and empty text is missing.
 
     What separates the values, the encoding and the line of names are found in each file.
@@ -46,23 +46,17 @@ class Delimited(Format):
     ----------
     delimiter
         One character; None: found out.
-    encoding
-        As Python names it; None: found out.
     header
         Whether there is a line of column names; None: there must be.
     preferred
         What separates the values where more than one sign could.
-    fallback
-        The encoding of what is not UTF-8.
     content
         What to read where no file is named, in place of standard input.
     """
 
     delimiter: str | None = None
-    encoding: str | None = None
     header: bool | None = None
     preferred: str | None = None
-    fallback: str = FALLBACK
     content: bytes | None = field(default=None, repr=False, compare=False)
     # Standard input can be read once: its beginning was, and the rows are still to come.
     _waiting: list[_Opened] = field(default_factory=list, repr=False, compare=False)
@@ -74,9 +68,7 @@ class Delimited(Format):
         for sign in (self.delimiter, self.preferred):
             if sign is not None and len(sign) != 1:
                 raise TableError(f"The delimiter must be one character; got {sign!r}.")
-        for encoding in (self.encoding, self.fallback):
-            if encoding is not None:
-                check_encoding(encoding)
+        super().__post_init__()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is open: it stays in its process."""

@@ -342,11 +342,11 @@ def _format(name: FormatName, options: Mapping[str, Any], before: Mapping[str, A
         return Excel(options.get("sheet", before.get("sheet")), header)
     preferred = "\t" if name == "tsv" else before.get("delimiter")
     return Delimited(
-        options.get("delimiter"),
-        options.get("encoding"),
-        header,
-        preferred,
-        before.get("encoding") or FALLBACK,
+        encoding=options.get("encoding"),
+        fallback=before.get("encoding") or FALLBACK,
+        delimiter=options.get("delimiter"),
+        header=header,
+        preferred=preferred,
     )
 
 

@@ -19,6 +19,7 @@ from aloof.exceptions import TableError
 from aloof.io.remote import FilePath
 from aloof.models.table.compression import COMPRESSED, member_of
 from aloof.models.table.frames import without_views
+from aloof.written.decoding import FALLBACK, check_encoding
 
 __all__ = [
     "ENDINGS",
@@ -27,6 +28,7 @@ __all__ = [
     "FormatName",
     "Parquet",
     "Record",
+    "TextFormat",
     "ending_of",
     "first_line",
     "holds_table",
@@ -110,6 +112,27 @@ class Format(ABC):
         Lines are counted as in an editor, from 1 on. A format that has none yields nothing.
         """
         return iter(())
+
+
+@dataclass(frozen=True)
+class TextFormat(Format):
+    """A file of text, in an encoding.
+
+    Attributes
+    ----------
+    encoding
+        As Python names it; None: found out.
+    fallback
+        The encoding of what is not UTF-8.
+    """
+
+    encoding: str | None = None
+    fallback: str = FALLBACK
+
+    def __post_init__(self) -> None:
+        for encoding in (self.encoding, self.fallback):
+            if encoding is not None:
+                check_encoding(encoding)
 
 
 @dataclass(frozen=True)

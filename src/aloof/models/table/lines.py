@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from aloof.exceptions import TableError
 from aloof.io.remote import FilePath
-from aloof.models.table.formats import Format, Record
-from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.models.table.formats import Record, TextFormat
+from aloof.written.decoding import Utf8
 from aloof.written.finding import find_table
 
 __all__ = ["TEXT", "Lines"]
@@ -21,27 +21,16 @@ TEXT = "text"  # the name of the one column
 
 
 @dataclass(frozen=True)
-class Lines(Format):
+class Lines(TextFormat):
     """A table of one column, ``text``, with a row for each line; an empty one is missing.
 
     Attributes
     ----------
-    encoding
-        As Python names it; None: found out.
-    fallback
-        The encoding of what is not UTF-8.
     sure
         Whether lines that look like those of a table are none.
     """
 
-    encoding: str | None = None
-    fallback: str = FALLBACK
     sure: bool = False
-
-    def __post_init__(self) -> None:
-        for encoding in (self.encoding, self.fallback):
-            if encoding is not None:
-                check_encoding(encoding)
 
     def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the one name; a file that is not there or empty is told, and a table."""

@@ -22,9 +22,9 @@ from aloof.exceptions import TableError
 from aloof.io.remote import FilePath
 from aloof.models.table.cells import SIGN_IN_NUMBER, cell_text
 from aloof.models.table.compression import open_bytes
-from aloof.models.table.formats import Format, Record, first_line
+from aloof.models.table.formats import Record, TextFormat, first_line
 from aloof.models.table.words import short
-from aloof.written.decoding import FALLBACK, Utf8, check_encoding
+from aloof.written.decoding import Utf8
 
 __all__ = ["JsonWriter", "Objects", "flattened"]
 
@@ -58,24 +58,8 @@ class _Shape:
 
 
 @dataclass(frozen=True)
-class Objects(Format):
-    """Objects of JSON, of which each is a row.
-
-    Attributes
-    ----------
-    encoding
-        As Python names it; None: found out.
-    fallback
-        The encoding of what is not UTF-8.
-    """
-
-    encoding: str | None = None
-    fallback: str = FALLBACK
-
-    def __post_init__(self) -> None:
-        for encoding in (self.encoding, self.fallback):
-            if encoding is not None:
-                check_encoding(encoding)
+class Objects(TextFormat):
+    """Objects of JSON, of which each is a row."""
 
     def names(self, path: FilePath | None) -> tuple[str, ...]:
         """Return the keys, in the order in which they come up."""

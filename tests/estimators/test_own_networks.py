@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
 from aloof import VAE, DualPriorVAE, MaxMinDualPriorVAE, MaxMinVAE
+from aloof.bench.variants import Network
 from aloof.exceptions import ModelError, NetworkError
 from aloof.networks import ConvDecoder, ConvEncoder, MLPDecoder, MLPEncoder
 
@@ -180,6 +181,14 @@ def test_sizes_of_our_networks_are_refused_with_yours() -> None:
     X, y = rows()
     with pytest.raises(ValueError, match=r"hidden=\(7,\) only applies to aloof's own"):
         DualPriorVAE(**SETTINGS, hidden=(7,)).fit(X, y)
+
+
+def test_a_factory_that_states_its_widths_may_have_them_beside_it() -> None:
+    X, y = rows()
+    detector = Network(normalise=True).given_to(DualPriorVAE(hidden=(7,), max_epochs=2))
+    assert detector.fit(X, y).hidden == (7,)
+    with pytest.raises(ValueError, match=r"hidden=\(8,\) only applies to aloof's own"):
+        detector.set_params(hidden=(8,)).fit(X, y)
 
 
 def test_networks_bound_to_float32_still_score() -> None:

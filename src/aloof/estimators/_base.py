@@ -607,7 +607,8 @@ class Detector(Decisions, OutlierMixin, BaseEstimator):
                 "filters only apply to aloof's own networks for images (n, channels, height, "
                 "width). Set filters=None."
             )
-        if own and tuple(self.hidden) != Detector.hidden:
+        stated = (Detector.hidden, getattr(self.encoder, "hidden", None))
+        if own and tuple(self.hidden) not in stated:  # a factory may state its widths
             raise ValueError(
                 f"hidden={tuple(self.hidden)} only applies to aloof's own networks. Leave it "
                 "out, and size your own in their factories."

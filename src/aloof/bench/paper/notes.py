@@ -21,8 +21,8 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "numbers. It had 68.2, 76.6, 79.4 and 81.3 with 1, 5, 10 and 20 % of labels (the "
         "paper: 73.7, 79.3, 80.8 and 82.6), and a VAE on MNIST with the paper's beta_KL of "
         "0.005 had 86.7 (the paper: 94.2). We chose our own numbers after that, on held-out "
-        "training images. Those first runs were not kept and have no record. On CIFAR-10, the runs "
-        "in the setting `paper` agree with them to 0.2.",
+        "training images. Those first runs were not kept and have no record. On CIFAR-10, the "
+        "runs in the setting `paper` agree with them to 0.2.",
         "DP-VAE on CIFAR-10 reproduces with the paper's own numbers, at every ratio. MML-VAE "
         "does not with few labels: it is below the paper by more than two standard errors "
         "with 1 %, and the gap closes as labels are added. Our setting reaches the paper: "

@@ -99,6 +99,42 @@ def test_options_win_over_the_file(experiment: Path, tmp_path: Path) -> None:
     }
 
 
+def test_a_part_is_printed_and_the_tables_in_the_folder_show_the_whole(
+    experiment: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    typed = ("odds", "--experiment", experiment, "--jobs", 1, "--out", out)
+    part = bench(*typed, "--methods", "peer", "--seeds", 1)
+    assert part.exit_code == 0, part.output
+    assert "vae" not in (out / "table.md").read_text()  # there is no more than the part
+    assert "all of the experiment" not in part.stdout
+    assert bench(*typed).exit_code == 0
+    table, lines = (out / "table.md").read_text(), (out / "table.csv").read_text()
+    again = bench(*typed, "--methods", "peer", "--seeds", 1)
+    assert "peer" in again.stdout
+    assert "dp (ours" not in again.stdout
+    assert "Its tables show all of the experiment." in again.stdout
+    assert (out / "table.csv").read_text() == lines
+    kept, footer = (out / "table.md").read_text().split("Made with")
+    assert kept == table.split("Made with")[0]
+    assert f"`aloof bench odds --experiment {experiment.as_posix()}`" in footer
+    wider = bench(*typed, "--methods", "peer", "--seeds", 3)
+    assert "--seeds 3`" in (out / "table.md").read_text(), wider.output
+
+
+def test_tables_of_a_part_where_the_data_of_the_rest_is_not_here(
+    experiment: Path, tmp_path: Path
+) -> None:
+    text = experiment.read_text().replace('["tiny"]', '["tiny", "cardio"]')
+    experiment.write_text(text)
+    typed = ("odds", "--experiment", experiment, "--jobs", 1, "--out", tmp_path / "out")
+    result = bench(*typed, "--datasets", "tiny", "--methods", "peer")
+    assert result.exit_code == 0, result.output
+    assert "show what was run now, and nothing else" in result.stderr
+    assert "cardio" in result.stderr
+    assert "peer" in (tmp_path / "out" / "table.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aloof.datasets import cache_folder, find_dataset, load_dataset
+from aloof.datasets import cache_folder, find_dataset, load_dataset, no_downloads
 from aloof.exceptions import DatasetError, MissingExtraError
 
 
@@ -35,6 +35,17 @@ def test_a_download_is_cached_and_asked_for_once(register, server, content, fold
     assert files_under(folders) == [path]
     (folders / "other").touch()
     assert path.stat().st_mode == (folders / "other").stat().st_mode
+
+
+def test_without_downloads_only_what_is_here_is_read(register, server, content) -> None:
+    server.files["/tiny.mat"] = content
+    register(f"{server.url}/tiny.mat")
+    with pytest.raises(DatasetError, match="aloof data get tiny"), no_downloads():
+        fetch("tiny")
+    assert server.asked == []
+    fetch("tiny")
+    with no_downloads():
+        assert load_dataset("tiny").known
 
 
 def test_the_next_address_is_tried(register, server, closed_port, content) -> None:

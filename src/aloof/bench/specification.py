@@ -7,6 +7,7 @@ wrong is told in one line that names the file and the key, all of it at once.
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -31,11 +32,13 @@ __all__ = [
     "Specification",
     "Weight",
     "Whole",
+    "command_line",
     "distinct",
     "known",
     "read_options",
     "several",
     "specify",
+    "widen",
 ]
 
 Setting = Literal["ours", "paper"]
@@ -181,3 +184,59 @@ def specify(
             for key, words in problems(error, kind)
         )
         raise ExperimentError(" ".join(dict.fromkeys(sentences))) from error
+
+
+def command_line(study: str, file: Path, options: Mapping[str, Any]) -> str:
+    """Return what a user types to run an experiment with options beside its file.
+
+    Examples
+    --------
+    >>> command_line("odds", Path("some.toml"), {"setting": ("ours", "paper"), "seeds": 3})
+    'aloof bench odds --experiment some.toml --setting ours,paper --seeds 3'
+    """
+    words = ["aloof", "bench", study, "--experiment", file.as_posix()]
+    for option, value in options.items():
+        words += [f"--{option.replace('_', '-')}", ",".join(map(str, several(value)))]
+    return shlex.join(words)
+
+
+def widen(part: _S, options: Mapping[str, Any], file: str | os.PathLike[str]) -> _S:
+    """Return the whole of an experiment that a part of was asked for.
+
+    Parameters
+    ----------
+    part
+        The options of `file` with others in their place.
+    options
+        Those others, as for `specify`. Of several values, the whole has the file's and these;
+        of a number of splits, the larger one. Other options hold for the whole, too.
+    file
+        The TOML file of the experiment.
+
+    Examples
+    --------
+    >>> from aloof.bench.planning import PlanningSpecification
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+    ...     _ = file.write('methods = ["vae", "dp"]')
+    ...     file.flush()
+    ...     part = specify(PlanningSpecification, {"methods": ["dp"]}, file=file.name)
+    ...     widen(part, {"methods": ["dp"]}, file.name).methods
+    ('vae', 'dp')
+    """
+    kind = type(part)
+    stored = specify(kind, {"name": part.name}, file=file)
+    wider: dict[str, Any] = {"name": part.name}
+    for name, value in options.items():
+        if value is None:
+            continue
+        own, asked = getattr(stored, name), getattr(part, name)
+        if isinstance(own, tuple) and own:
+            wider[name] = distinct((*own, *asked))
+        elif name == "seeds":
+            wider[name] = max(own, asked)
+        elif isinstance(own, tuple):  # none: all of them
+            wider[name] = own
+        else:
+            wider[name] = asked
+    return specify(kind, wider, file=file)

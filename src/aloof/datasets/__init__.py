@@ -13,7 +13,13 @@ that `register` makes known. `find_duplicates` says which images a set holds mor
 """
 
 from aloof.datasets.duplicates import Duplicates, Pair, find_duplicates
-from aloof.datasets.files import DataFile, LocalFile, cache_folder, data_folder
+from aloof.datasets.files import (
+    DataFile,
+    LocalFile,
+    cache_folder,
+    data_folder,
+    no_downloads,
+)
 from aloof.datasets.image_sets import ImageDataset, PublicImages
 from aloof.datasets.keel import ClassTable, KeelTables
 from aloof.datasets.odds import PublicTable, Table
@@ -43,5 +49,6 @@ __all__ = [
     "find_duplicates",
     "list_datasets",
     "load_dataset",
+    "no_downloads",
     "register",
 ]

@@ -9,6 +9,9 @@ import hashlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -17,12 +20,21 @@ from aloof._version import __version__
 from aloof.exceptions import DatasetError, MissingExtraError
 from aloof.io import write_file
 
-__all__ = ["DataFile", "LocalFile", "cache_folder", "data_folder", "obtain", "read_local"]
+__all__ = [
+    "DataFile",
+    "LocalFile",
+    "cache_folder",
+    "data_folder",
+    "no_downloads",
+    "obtain",
+    "read_local",
+]
 
 _logger = logging.getLogger(__name__)
 
 _ADVICE = "Choose another cache folder with the environment variable XDG_CACHE_HOME."
 _TIMEOUT = 30.0  # seconds without an answer
+_MAY_DOWNLOAD = ContextVar("_MAY_DOWNLOAD", default=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +109,16 @@ def data_folder() -> Path:
     return folder
 
 
+@contextmanager
+def no_downloads() -> Iterator[None]:
+    """Make do with the files that are here: others are an error meanwhile."""
+    token = _MAY_DOWNLOAD.set(False)
+    try:
+        yield
+    finally:
+        _MAY_DOWNLOAD.reset(token)
+
+
 def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
     """Return a file of the data set `name`; download it where it is not there yet.
 
@@ -126,6 +148,8 @@ def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
             f"{name} cannot be downloaded in the form that aloof reads. To make the file: "
             f"{by_hand}"
         )
+    if not _MAY_DOWNLOAD.get():
+        raise DatasetError(f"{name} is not on this machine. To get it: aloof data get {name}")
     if failures := _download(file, path):
         raise DatasetError(
             f"Could not download {name}; nothing was kept.\n"

@@ -15,6 +15,7 @@ from aloof.bench.paper.speeds import Estimate, Speeds
 from aloof.bench.paper.status import Status, Task
 from aloof.bench.paper.work import Work, bundles
 from aloof.bench.runner import run_study, stored, write_tables
+from aloof.bench.specification import command_line
 from aloof.bench.study import Study, Where
 from aloof.bench.workers import Event, EventCallback
 from aloof.exceptions import MissingExtraError
@@ -211,9 +212,7 @@ def _tables(study: Study[Any], folder: Path, where: Where, task: Task) -> tuple[
     if not records:
         return ()
     experiment = task.bundle.experiment
-    command = f"aloof bench {experiment.kind.name} --experiment {experiment.path.as_posix()}"
-    for option, values in experiment.stretched.items():
-        command += f" --{option} {','.join(values)}"
+    command = command_line(experiment.kind.name, experiment.path, experiment.stretched)
     write_tables(study, records, folder, command=command)
     try:
         study.draw(records, folder)

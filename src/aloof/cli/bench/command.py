@@ -17,11 +17,12 @@ from rich.console import Console
 from aloof.bench.deadline import Deadline
 from aloof.bench.records import Record
 from aloof.bench.runner import RECORDS, run_study, stored, write_tables
-from aloof.bench.specification import Specification, specify
+from aloof.bench.specification import Specification, command_line, specify, widen
 from aloof.bench.study import Study, Where
 from aloof.bench.tables import to_rich
 from aloof.cli.bench.progress import running
 from aloof.cli.options import extended
+from aloof.datasets import no_downloads
 from aloof.exceptions import AloofError, ExperimentError, MissingExtraError
 from aloof.training import resolve_device
 
@@ -82,6 +83,9 @@ def carries_out(
     specification that has its name; text for a field with several values is split at commas.
     Options that set no field are for `make`.
 
+    Options beside a file ask for a part of its experiment, which is run and printed. What is
+    written then shows the whole, as far as the folder has it.
+
     Parameters
     ----------
     kind
@@ -126,7 +130,27 @@ def carries_out(
             with _naming(experiment):
                 study = make(spec, **rest)
             name = spec.name or (declared.__name__ if folder is None else folder(spec))
-            _carry_out(study, out or Path("results") / name, **chosen)
+
+            def whole() -> tuple[Study[Any], str]:
+                own, wider = specify(kind, file=experiment), widen(spec, given, experiment)
+                beside = {
+                    option: getattr(wider, field)
+                    for option in values
+                    if given.get(field := renamed.get(option, option)) is not None
+                    and getattr(wider, field) != getattr(own, field)
+                }
+                with no_downloads():
+                    made = study if wider == spec else make(wider, **rest)
+                return made, command_line(declared.__name__, experiment, beside)
+
+            partly = (
+                experiment
+                and not chosen["tables_only"]
+                and any(value is not None for value in given.values())
+            )
+            _carry_out(
+                study, out or Path("results") / name, whole=whole if partly else None, **chosen
+            )
 
         return extended(command, shared)
 
@@ -203,6 +227,7 @@ def _carry_out(
     study: Study[Any],
     folder: Path,
     *,
+    whole: Callable[[], tuple[Study[Any], str]] | None,
     device: str,
     minutes: float | None,
     tables_only: bool,
@@ -210,7 +235,11 @@ def _carry_out(
     jobs: int = 1,
     ray: bool = False,
 ) -> None:
-    """Run a study, write its tables and pictures into a folder, and print them."""
+    """Run a study, write its tables and pictures into a folder, and print them.
+
+    `whole` makes the study that this one is a part of, and says how to run it. Where the
+    folder holds more of it, the tables there show all of that.
+    """
     with stoppable(folder), running() as report:
         records = (
             stored(study, folder)
@@ -233,11 +262,22 @@ def _carry_out(
         )
     if not records:
         raise ExperimentError(f"{folder} holds no results of this experiment.")
-    grids = write_tables(study, records, folder, command=typed())
+    shown, held, made_with = study, records, typed()
+    if whole is not None:
+        try:
+            larger, how = whole()
+            if len(found := stored(larger, folder)) > len(records):
+                shown, held, made_with = larger, found, how
+        except AloofError as error:
+            typer.echo(
+                f"The tables in {folder} show what was run now, and nothing else: {error}",
+                err=True,
+            )
+    grids = write_tables(shown, held, folder, command=made_with)
     try:
         if not tables_only:
             study.draw_models(Where(resolve_device(device), folder, jobs))
-        study.draw(records, folder)
+        shown.draw(held, folder)
     except MissingExtraError as error:
         typer.echo(f"Could not draw the pictures: {error}", err=True)
     if as_json:
@@ -245,9 +285,11 @@ def _carry_out(
             typer.echo(json.dumps(record))
     else:
         console = Console(width=None if sys.stdout.isatty() else 200)
-        for grid in grids:
+        for grid in grids if shown is study else study.grids(records):
             console.print(to_rich(grid))
         console.print(f"The results are in {folder}.", highlight=False)
+        if shown is not study:
+            console.print("Its tables show all of the experiment.", highlight=False)
     _tell_failures(records, folder)
 
 

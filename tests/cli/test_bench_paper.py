@@ -105,6 +105,23 @@ def test_the_commands_of_the_status_fill_the_cells_they_name(paper: Path) -> Non
     assert "odds: ODDS" not in named  # no table of tables
 
 
+def test_two_machines_fill_the_paper_together(paper: Path) -> None:
+    odds = ("odds", "--experiment", "experiments/odds-tiny.toml", "--device", "cpu")
+    for machine, methods in (("results", "vae,dp"), ("elsewhere", "dp,peer")):
+        out = f"{machine}/odds-tiny"
+        result = bench(*odds, "--jobs", 1, "--methods", methods, "--out", out)
+        assert result.exit_code == 0, result.output
+    assert states() == {"vae": "filled", "dp": "filled", "peer": "missing"}
+    result = bench("merge", "elsewhere")
+    assert result.exit_code == 0, result.output
+    assert set(states().values()) == {"filled"}
+    again = bench("merge", "elsewhere").stdout
+    assert again == "odds-tiny: added 0 records; 4 were here already.\n"
+    missing = bench("merge", "experiments")
+    assert missing.exit_code == 2
+    assert "experiments has no results" in missing.stderr
+
+
 def test_a_dry_run_runs_nothing(paper: Path) -> None:
     result = bench("next", "--minutes", 10, "--device", "cpu", "--dry-run", "--json")
     assert sum(json.loads(line)["cases"] for line in result.stdout.splitlines()) == 6
@@ -296,7 +313,7 @@ def test_it_runs_where_little_is_installed(paper: Path) -> None:
     assert (paper / "results" / "odds-tiny" / "table.md").is_file()
 
 
-@pytest.mark.parametrize("command", ["status", "next", "page"])
+@pytest.mark.parametrize("command", ["status", "next", "merge", "page"])
 def test_help_teaches(command: str) -> None:
     result = bench(command, "--help")
     assert result.exit_code == 0

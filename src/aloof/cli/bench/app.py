@@ -13,7 +13,7 @@ class _Experiments(Gathered):
     modules = {  # noqa: RUF012 - of the whole paper, then in its order
         name: f"aloof.cli.bench.{name}"
         for name in (
-            *("status", "next", "page"),
+            *("status", "next", "merge", "page"),
             *("odds", "figure1", "images", "planning", "text"),
             *("tables", "review", "vision"),
         )

@@ -193,13 +193,18 @@ def test_rows_name_settings_the_paper_and_parts_of_names(folder: Path) -> None:
 
 <!-- figures: images-mnist setting=ours method=dp gamma_l=* auroc% n -->
 Of both ratios {1:.2f}, and 20.0 of them.
+
+<!-- figures: images-mnist setting=ours method=dp gamma_l=0.01+0.07 auroc% n;
+     auroc% gamma_l=.05+.01 -->
+Of those named {0:.2f}, and 10.0 of them; then {1:.2f}.
 """
     both = (mean("dp", 0.01) + mean("dp", 0.05)) / 2
     right = text.format(mean("dp", 0.01), both)
     assert found(folder, right) == []
-    for old, new in (("50.0", "50.1"), ("2.3", "2.4"), ("15.0", "15.1"), ("20.0", "10.0")):
+    wrong = (("50.0", "50.1"), ("2.3", "2.4"), ("15.0", "15.1"), ("20.0", "10.0"))
+    for old, new in (*wrong, ("10.0", "20.0")):
         assert len(found(folder, right.replace(old, new))) == 1, old
-    assert len(found(folder, text.format(mean("dp", 0.01) + 1, both + 1))) == 2
+    assert len(found(folder, text.format(mean("dp", 0.01) + 1, both + 1))) == 4
 
 
 def test_plans_files_and_rounded_numbers(folder: Path) -> None:

@@ -28,7 +28,8 @@ The words of a marker, each figure with those of the one before it unless it has
 =====================  =====================================================================
 ``images-mnist``       first of all: a folder or a file of ``results/``; later ``from=``
 ``method=dp``          records with this value; names may be as people say them (DP-VAE),
-                       ``*`` is every value, ``sampler={method},_means`` made of another
+                       ``*`` is every value, ``labels=0.05+5`` both of them,
+                       ``sampler={method},_means`` made of another
 ``auroc%``             what of them, in percent; ``seconds/60``: in other units; else auroc%
 ``found.-1``           the last of a list, ``found.0`` the first
 ``std``                of the word before: ``std``, ``n``, ``min``, ``max``, ``sum``, ``low``

@@ -257,7 +257,7 @@ def _statistic(records: Sequence[Record], measure: Measure, query: Query) -> flo
 
 def _check_alike(records: Sequence[Record], query: Query) -> None:
     """Refuse records of several systems, settings or conditions in one figure."""
-    free = [key for key, value in query.where.items() if value == "*"]
+    free = [key for key, value in query.where.items() if value == "*" or "+" in value]
     for key in _KEYS:
         values = sorted({str(record[key]) for record in records if key in record})
         if len(values) > 1 and key not in free:
@@ -323,6 +323,8 @@ def _latest(records: Iterable[Record]) -> Iterable[Record]:
 def _matches(key: str, value: Any, wanted: str) -> bool:
     if wanted == "*":
         return value is not None
+    if "+" in wanted:
+        return any(_matches(key, value, one) for one in wanted.split("+"))
     if key == "setting":  # what has but one way has no setting
         return value in (None, "", wanted)
     if value is None:

@@ -30,10 +30,10 @@ from aloof.bench.images import (
 from aloof.bench.images import study as module
 from aloof.bench.images.settings import image_setting
 from aloof.bench.images.shallow import Task
-from aloof.bench.images.specification import IMAGE_VARIANTS
 from aloof.bench.images.splits import class_pairs, make_image_split
 from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import image_grids
+from aloof.bench.images.variants import IMAGE_VARIANTS
 from aloof.bench.workers import Event
 from aloof.datasets import ImageDataset
 from aloof.exceptions import ExperimentError
@@ -211,6 +211,17 @@ def test_known_systems() -> None:
         ({"ratio": 1}, "ratio is unknown"),
         ({"members": 0}, "members must be at least 1"),
         ({"variants": ["same-unfrozen"]}, "no variant .*; did you mean 'same-unfreeze'"),
+        ({"variants": {"name": "a", "numbers": {"rate": 1}}}, "rate"),
+        ({"variants": {"name": "a", "methods": "vae"}}, "no method with labels 'vae'"),
+        ({"variants": [{"name": "a"}, {"name": "a", "separate_encoder": True}]}, "called 'a'"),
+        ({"variants": {"name": "same-unfreeze"}}, "'same-unfreeze' is the paper's"),
+        (
+            {
+                "methods": ["dp"],
+                "variants": {"name": "a", "numbers": {"warmup_epochs": 999}},
+            },
+            "warmup_epochs must be at most max_epochs",
+        ),
     ],
 )
 def test_bad_options_say_what_is_known(options: dict[str, object], words: str) -> None:
@@ -329,6 +340,30 @@ def test_an_ablation_stands_beside_the_method(stripes: ImageDataset, tmp_path: P
     labels = [row[0] for row in image_grids(records)[0].rows]
     expected = {"dp (ours)", "dp (ours, same-unfreeze)", "dp (ours, separate-freeze)"}
     assert expected <= set(labels)
+
+
+def test_a_reading_changes_its_numbers_and_is_explained_below_the_table(
+    stripes: ImageDataset, tmp_path: Path
+) -> None:
+    slow = {"name": "slow", "methods": "mml", "numbers": {"learning_rate": 1e-5}}
+    options = {**SMALL, "methods": ["mml", "dp"], "variants": ["", slow], "gamma_l": 0.1}
+    study = sweep(options | {"max_epochs": 3}, stripes)
+    records = run_study(study, tmp_path, device="cpu")
+    rates = {
+        (r["method"], r["variant"]): r["config"]["training"]["learning_rate"] for r in records
+    }
+    assert set(rates) == {("mml", ""), ("mml", "slow"), ("dp", "")}
+    assert rates["mml", "slow"] == 1e-5 < rates["mml", ""]
+    (grid, *_) = study.grids(records)
+    assert "mml (ours, slow)" in [row[0] for row in grid.rows]
+    assert "slow: learning_rate = 1e-05, in place of the setting's." in grid.notes
+    assert run_study(sweep(options | {"max_epochs": 3}, stripes), tmp_path) == records
+    slow["numbers"] = {"learning_rate": 1e-4}
+    changed = sweep(options | {"max_epochs": 3}, stripes)
+    again = run_study(changed, tmp_path, device="cpu")
+    assert [a != b for a, b in zip(again, records, strict=True)] == [
+        r["variant"] == "slow" for r in records
+    ]
 
 
 def test_hidden_anomalies_have_the_papers_setting() -> None:

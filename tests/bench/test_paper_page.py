@@ -186,10 +186,28 @@ def test_readings_of_the_paper_stand_beside_each_other() -> None:
         for seed in range(10):
             results.add("odds", want, (seed,), Entry({"auroc": auroc}, outdated=False))
     page = made(results, *cells)
-    table = page[page.index("| DP-VAE | arrhythmia | cardio |") :].split("\n\n")[0]
-    _, _, *rows = (re.split(r"\s*\|\s*", line.strip("| ")) for line in table.splitlines())
-    assert [(row[0], row[2]) for row in rows] == [
-        ("columns standardised", "-1.1"),
-        ("columns in [0, 1]", "+0.0"),
-        ("plain MLP, columns in [0, 1]", "-9.1"),
+    assert rows_below("| DP-VAE | cardio |\n", page) == [
+        ["columns standardised", "-1.1"],
+        ["columns in [0, 1]", "+0.0"],
+        ["plain MLP, columns in [0, 1]", "-9.1"],
     ]
+
+
+def test_readings_on_images_have_a_column_where_one_was_tried() -> None:
+    results = Results()
+    cells = list(cells_of("images"))
+    for variant, share, auroc in (("", 0.01, 0.687), ("", 0.1, 0.8), ("S = 10", 0.01, 0.737)):
+        want = ("cifar10", "mml", share, 0.0, variant, "paper")
+        record = {"auroc": auroc, "members": 5, "member_auroc": [auroc] * 5}
+        for number in range(10):
+            results.add("images", want, (number,), Entry(record, outdated=False))
+    page = made(results, *cells)
+    assert rows_below("| MML-VAE | cifar10 0.01 |\n", page) == [
+        ["setting `paper`", "-5.0"],
+        ["S = 10", "+0.0"],
+    ]
+
+
+def rows_below(header: str, page: str) -> list[list[str]]:
+    lines = page[page.index(header) :].split("\n\n")[0].splitlines()
+    return [re.split(r"\s*\|\s*", line.strip("| ")) for line in lines[2:]]

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from typing import Annotated, Any, NamedTuple, Self, cast, get_args
+from itertools import product
+from typing import Annotated, Any, NamedTuple, Self, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from aloof.baselines import BASELINES, UNFAIR, DeepBaseline, Hybrid
 from aloof.bench.images.settings import IMAGE_SETTINGS, ImageSetting, image_setting
 from aloof.bench.images.splits import class_pairs
+from aloof.bench.images.variants import (
+    IMAGE_VARIANTS,
+    ImageNumbers,
+    ImageVariant,
+    ImageVariants,
+)
 from aloof.bench.records import Record
 from aloof.bench.specification import (
     Count,
     Names,
-    Positive,
     Setting,
     Settings,
     Shares,
     Specification,
-    Weight,
     Whole,
     known,
-    several,
 )
-from aloof.io.sections import Section
-from aloof.objectives import Reduction
-from aloof.vae import METHODS, LearningRateSchedule, Method
+from aloof.vae import METHODS, Method
 
 __all__ = [
-    "IMAGE_VARIANTS",
     "SHALLOW_METHODS",
     "Detector",
     "ImageCase",
-    "ImageNumbers",
     "ImageSpecification",
     "deep_peers",
     "image_systems",
@@ -114,16 +113,6 @@ def image_systems() -> dict[str, bool]:
     for name in SHALLOW_METHODS:
         found[name] = found[f"{name}-hybrid"] = BASELINES[name]().uses_labels
     return found | {name: found[name.removesuffix(_UNFAIR)] for name in UNFAIR}
-
-
-# The paper's ablation: whether anomalies have an encoder of their own, and whether they teach
-# the decoder. The method itself, with one encoder and a frozen decoder, has no name.
-IMAGE_VARIANTS: Mapping[str, Mapping[str, bool]] = {
-    "": {},
-    "same-unfreeze": {"freeze_decoder": False},
-    "separate-freeze": {"separate_encoder": True},
-    "separate-unfreeze": {"separate_encoder": True, "freeze_decoder": False},
-}
 
 
 @dataclass(frozen=True, order=True)
@@ -210,57 +199,6 @@ def _max_rows(value: Any) -> Any:
     raise ValueError(f"must be 'all' or a whole number from 2 on; got {value!r}.")
 
 
-def _milestones(value: tuple[int, ...]) -> tuple[int, ...]:
-    if not value or value[0] < 1 or any(a >= b for a, b in pairwise(value)):
-        raise ValueError(f"must be epochs from 1 on, each later than the last; got {value!r}.")
-    return value
-
-
-class ImageNumbers(Section):
-    """Numbers of our methods, in place of those of their setting; None: that one.
-
-    Attributes
-    ----------
-    warmup_epochs, annealing_epochs, anomaly_interval, batch_size, anomaly_batch_size
-        As in `aloof.bench.images.settings.ImageSetting`, like the next lines.
-    learning_rate, lr_schedule, milestones, max_grad_norm, freeze_decoder
-        Milestones are those of the schedule ``step``, which they imply.
-    beta_kl, alpha, gamma, beta_cubo, n_samples, reduction
-        Of the objective.
-    """
-
-    warmup_epochs: Whole | None = None
-    annealing_epochs: Whole | None = None
-    anomaly_interval: Count | None = None
-    batch_size: Count | None = None
-    anomaly_batch_size: Count | None = None
-    learning_rate: Positive | None = None
-    lr_schedule: (
-        Annotated[str, AfterValidator(known("schedule", get_args(LearningRateSchedule)))] | None
-    ) = None
-    milestones: (
-        Annotated[tuple[int, ...], BeforeValidator(several), AfterValidator(_milestones)] | None
-    ) = None
-    max_grad_norm: Positive | None = None
-    freeze_decoder: bool | None = None
-    beta_kl: Weight | None = None
-    alpha: float | None = None
-    gamma: Weight | None = None
-    beta_cubo: Weight | None = None
-    n_samples: Count | None = None
-    reduction: (
-        Annotated[str, AfterValidator(known("reduction", get_args(Reduction)))] | None
-    ) = None
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """What is given, as changes of an `ImageSetting`."""
-        given = self.model_dump(exclude_none=True)
-        if self.milestones is not None:
-            return {"lr_schedule": "step", **given}
-        return {"milestones": (), **given} if self.lr_schedule is not None else given
-
-
 class ImageSpecification(Specification):
     """Options of ``aloof bench images``. One value may stand for a list of one.
 
@@ -295,7 +233,8 @@ class ImageSpecification(Specification):
         Most normal images that kernel methods learn from, or ``all``; None: 2,000, and all
         where the method is tuned on a part of the test set (``-unfair``).
     variants
-        Of `IMAGE_VARIANTS`, for methods of ours that learn from labels.
+        For methods of ours that learn from labels: names of `IMAGE_VARIANTS`, or tables with
+        the fields of `ImageVariant`.
     stack
         Most members of one method to train at once.
     """
@@ -319,13 +258,13 @@ class ImageSpecification(Specification):
     baseline_members: Count | None = None
     baseline_epochs: Count = 150
     max_rows: Annotated[Any, AfterValidator(_max_rows)] = None
-    variants: Annotated[Names, AfterValidator(known("variant", IMAGE_VARIANTS))] = ("",)
+    variants: ImageVariants = (IMAGE_VARIANTS[""],)
     stack: Count = 150
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:
         """Refuse what does not go together, before anything runs."""
-        if self.variants != ("",):
+        if self.variants != (IMAGE_VARIANTS[""],):
             without = [name for name in self.methods if not _has_variants(name)]
             if without:
                 raise ValueError(
@@ -341,8 +280,9 @@ class ImageSpecification(Specification):
             raise ValueError(
                 f"numbers.milestones only apply to lr_schedule 'step'; got {schedule!r}."
             )
-        for setting, method in product(self.setting, self._of_ours):
-            found = self.numbers_of(method, cast(Setting, setting))
+        places = product(self.setting, self._of_ours, self.variants)
+        for setting, method, variant in places:
+            found = self.numbers_of(method, cast(Setting, setting), variant.name)
             if found.warmup_epochs > found.max_epochs:
                 raise ValueError(
                     f"numbers.warmup_epochs must be at most max_epochs, {found.max_epochs}; "
@@ -354,14 +294,20 @@ class ImageSpecification(Specification):
     def _of_ours(self) -> list[Method]:
         return [cast(Method, name) for name in METHODS if name in self.methods]
 
+    def variant(self, name: str) -> ImageVariant:
+        """Return a variant by its name."""
+        by_name = {variant.name: variant for variant in self.variants}
+        return by_name.get(name) or IMAGE_VARIANTS[name]
+
     def numbers_of(
-        self, method: Method, setting: Setting, *, polluted: bool = False
+        self, method: Method, setting: Setting, variant: str = "", *, polluted: bool = False
     ) -> ImageSetting:
         """Return how one of our methods learns the data set."""
         found = image_setting(self.dataset, method, setting, polluted=polluted)
         if self.max_epochs is not None:
             found = found.lasting(self.max_epochs)
-        return replace(found, **self.numbers.changes)
+        found = replace(found, **self.numbers.changes)
+        return replace(found, **self.variant(variant).numbers.changes)
 
     @property
     def n_baselines(self) -> int:
@@ -388,7 +334,8 @@ class ImageSpecification(Specification):
             none = gamma_l == 0.0
             if none == learns[method] and not (none and method == _ILL):
                 continue
-            variants = self.variants if method in METHODS and not none else ("",)
+            own = method in METHODS and not none
+            variants = [v.name for v in self.variants if v.concerns(method)] if own else [""]
             settings = settings_of(method, self.setting)
             for setting, variant, (normal, anomaly) in product(settings, variants, pairs):
                 other = -1 if none and not gamma_p else anomaly

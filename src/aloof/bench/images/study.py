@@ -33,6 +33,7 @@ from aloof.bench.images.specification import (
 from aloof.bench.images.splits import ImageSplit, make_image_split
 from aloof.bench.images.systems import Asking, configuration, family, fit_cases
 from aloof.bench.images.tables import csv_lines, image_grids
+from aloof.bench.images.variants import IMAGE_VARIANTS
 from aloof.bench.records import Record
 from aloof.bench.revisions import revision
 from aloof.bench.specification import Setting
@@ -200,7 +201,13 @@ class ImageStudy(Study[ImageCase]):
         """Return AUROC, what ensembles are worth, and the tests against Deep SAD."""
         spec = self.spec
         epochs = {} if spec.max_epochs is None else {"max_epochs": spec.max_epochs}
-        return image_grids(records, epochs | spec.numbers.model_dump(exclude_none=True))
+        changed = epochs | spec.numbers.model_dump(exclude_none=True)
+        variants = {
+            variant.name: variant.numbers.model_dump(exclude_none=True)
+            for variant in spec.variants
+            if variant.name not in IMAGE_VARIANTS
+        }
+        return image_grids(records, changed, variants)
 
     def lines(self, records: Sequence[Record]) -> Iterable[Line]:
         """Return a line for each record."""

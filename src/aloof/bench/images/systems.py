@@ -27,7 +27,6 @@ from aloof.bench.images.settings import (
 )
 from aloof.bench.images.shallow import ShallowTask, Task, with_members_second
 from aloof.bench.images.specification import (
-    IMAGE_VARIANTS,
     Detector,
     ImageCase,
     ImageSpecification,
@@ -67,7 +66,8 @@ def configuration(spec: ImageSpecification, case: ImageCase) -> dict[str, Any]:
     if case.method not in METHODS:
         return _configuration_of_peer(spec, case)
     setting = _setting(spec, case)
-    training = asdict(setting.config(**IMAGE_VARIANTS[case.variant]))
+    separate = spec.variant(case.variant).separate_encoder
+    training = asdict(setting.config(separate_encoder=separate))
     del training["precision"]  # follows the device
     if not training["milestones"]:  # records from before there were any lack them
         del training["milestones"]
@@ -94,7 +94,9 @@ def _configuration_of_peer(spec: ImageSpecification, case: ImageCase) -> dict[st
 
 def _setting(spec: ImageSpecification, case: ImageCase) -> ImageSetting:
     setting = cast(Setting, case.setting)
-    return spec.numbers_of(cast(Method, case.method), setting, polluted=case.gamma_p > 0)
+    return spec.numbers_of(
+        cast(Method, case.method), setting, case.variant, polluted=case.gamma_p > 0
+    )
 
 
 def fit_cases(
@@ -205,8 +207,10 @@ def _fit_ours(
     ]
     groups: dict[TrainingConfig, list[int]] = {}
     for i, case in enumerate(cases):  # methods of one schedule share warm-ups
-        variant = IMAGE_VARIANTS[case.variant]
-        config = _setting(spec, case).config(**variant, precision=_precision(device))
+        config = _setting(spec, case).config(
+            separate_encoder=spec.variant(case.variant).separate_encoder,
+            precision=_precision(device),
+        )
         groups.setdefault(config, []).append(i)
     found: dict[int, Asking] = {}
     for config, numbers in groups.items():

@@ -54,7 +54,11 @@ _NOTES = {
 _Records = Sequence[Mapping[str, Any]]
 
 
-def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> list[Grid]:
+def image_grids(
+    records: _Records,
+    changed: Mapping[str, Any] | None = None,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Grid]:
     """Return the tables of one image set.
 
     Parameters
@@ -63,6 +67,8 @@ def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> 
         Whatever was run.
     changed
         Numbers of our methods in place of those of the setting, by name.
+    variants
+        The same of each variant.
     """
     records = list(map(with_setting, records))
     dataset = records[0]["dataset"]
@@ -81,8 +87,9 @@ def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> 
         "our methods and its authors' for a peer.",
     ]
     if changed:
-        numbers = ", ".join(f"{name} = {value}" for name, value in changed.items())
-        notes.append(f"Numbers of our methods in place of the setting's: {numbers}.")
+        notes.append(f"Numbers of our methods in place of the setting's: {_said(changed)}.")
+    for name, numbers in (variants or {}).items():
+        notes.append(f"{name}: {_said(numbers)}, in place of the setting's.")
     notes += _detectors(records)
     digests = dict.fromkeys(record.get("data_sha256") for record in records)
     notes += [_NOTES[digest] for digest in digests if digest in _NOTES]
@@ -105,6 +112,10 @@ def image_grids(records: _Records, changed: Mapping[str, Any] | None = None) -> 
         _t_tests(dataset, settings, conditions, groups),
     ]
     return [grid for grid in grids if grid is not None]
+
+
+def _said(numbers: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in numbers.items())
 
 
 def _detectors(records: _Records) -> Iterator[str]:

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aloof.bench.methods import title_of
-from aloof.bench.odds.paper import GAMMA_L, GAMMA_P
-from aloof.bench.paper.cells import PEER, TABLES, Cell, Source
+from aloof.bench.paper.cells import PEER, TABLES, Cell, Source, Want
 from aloof.bench.paper.filling import Filling, fill
 from aloof.bench.paper.kinds import KINDS
 from aloof.bench.paper.notes import NOTES
@@ -201,7 +199,7 @@ def _table(name: str, tables: dict[str, list[Filling]], status: Status) -> Itera
             if grid is not None:
                 yield f"**{whose}, {dataset}**" if dataset else f"**{whose}**"
                 yield _markdown(grid)
-    if name == "odds-complete":
+    if name in ("images", "odds-complete"):
         yield from _readings(status, fillings)
 
 
@@ -302,44 +300,63 @@ def _signed(value: float) -> str:
 
 
 def _readings(status: Status, fillings: Sequence[Filling]) -> Iterator[str]:
-    """Yield the difference of each reading of the paper that was tried."""
-    figures = {f.cell.place: f.cell for f in fillings if f.cell.setting == "paper"}
-    datasets = tuple(dict.fromkeys(cell.dataset for cell in figures.values()))
-    kind = KINDS["odds"]
+    """Yield the difference of each reading of the paper that was tried.
+
+    A reading is a variant of the setting `paper`, on tables also with another scaling.
+    """
+    figures = [f.cell for f in fillings if f.cell.setting == "paper" and f.cell.kind]
+    of = {want: cell for cell in figures for want in _wants(cell)}
+    own_cells = {want for f in status.fillings for want in _wants(f.cell)}
     tried: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-    for want in status.results.wants("odds"):
-        case = dict(zip(kind.key, want, strict=True))
-        condition = (case["gamma_l"], case["gamma_p"], case["setting"])
-        cell = figures.get(("odds-complete", title_of(case["method"]), case["dataset"], ""))
-        if condition != (GAMMA_L, GAMMA_P, "paper") or cell is None:
-            continue
-        source = Source("", (want,))
-        found = fill(replace(cell, sources=(source,)), status.results)
-        if found.state == "filled" and found.difference is not None:
-            own = tried.setdefault((case["variant"], case["scaling"]), {})
-            own[cell.row, cell.dataset] = found.difference
+    for name in dict.fromkeys(cell.kind for cell in figures):
+        kind = KINDS[name]
+        for want in status.results.wants(name):
+            case = dict(zip(kind.key, want, strict=True))
+            plain = case | {"variant": "", "scaling": "standard"}
+            cell = of.get(tuple(plain[key] for key in kind.key))
+            if cell is None or (case["variant"] and want in own_cells):
+                continue
+            found = fill(replace(cell, sources=(Source("", (want,)),)), status.results)
+            if found.state == "filled" and found.difference is not None:
+                own = tried.setdefault((case["variant"], case.get("scaling", "")), {})
+                own[cell.row, _whole_column(cell)] = found.difference
     if len(tried) < 2:
         return
     yield (
         "The paper leaves some choices open. We tried several readings, each with everything "
         "else as in the setting `paper`. Differences from the paper:"
     )
-    for row in dict.fromkeys(cell.row for cell in figures.values()):
+    # What was only run as it is has nothing to stand beside.
+    other = [found for reading, found in tried.items() if reading not in _AS_IT_IS]
+    every = dict.fromkeys((cell.row, _whole_column(cell)) for cell in figures)
+    places = [place for place in every if any(place in found for found in other)]
+    for row in dict.fromkeys(row for row, _ in places):
+        columns = [column for own, column in places if own == row]
         lines = [
             (
                 _reading(*reading),
-                *(_signed(d[row, n]) if (row, n) in d else "" for n in datasets),
+                *(_signed(d[row, n]) if (row, n) in d else "" for n in columns),
             )
             for reading, d in sorted(tried.items())
         ]
-        lines = [line for line in lines if any(line[1:])]
-        if lines:
-            yield _markdown(Grid("", (row, *datasets), tuple(lines)))
+        shown = tuple(line for line in lines if any(line[1:]))
+        yield _markdown(Grid("", (row, *columns), shown))
+
+
+_AS_IT_IS = (("", ""), ("", "standard"))
+
+
+def _wants(cell: Cell) -> Iterator[Want]:
+    return (want for source in cell.sources for want in source.wants)
+
+
+def _whole_column(cell: Cell) -> str:
+    return f"{cell.dataset} {cell.condition}".strip()
 
 
 def _reading(variant: str, scaling: str) -> str:
-    columns = "columns standardised" if scaling == "standard" else "columns in [0, 1]"
-    return f"{variant}, {columns}" if variant else columns
+    columns = {"standard": "columns standardised", "unit": "columns in [0, 1]"}.get(scaling)
+    return ", ".join(filter(None, (variant, columns))) or "setting `paper`"
 
 
 def _claims(status: Status) -> Iterator[str]:

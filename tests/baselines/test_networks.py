@@ -48,6 +48,20 @@ def test_the_code_is_as_large_as_it_was_asked_to_be():
     assert encoder(torch.zeros(2, 3, 9, 10)).shape == (2, 5)
 
 
+def test_a_classifier_of_images_is_linear_in_the_code():
+    """With a normalised and activated code, hidden anomalies are learned by heart."""
+    networks = networks_for((1, 8, 8), (), OPTIONS)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        classifier = networks.classifier(size=2)
+    x = noise(4, 1, 8, 8)
+    code = CodeEncoder.forward(classifier, x)
+    assert code.shape == (4, OPTIONS["latent_dim"])
+    twice = classifier.output(2 * code) - classifier.output(code)
+    torch.testing.assert_close(classifier(x) + twice, classifier.output(2 * code))
+    torch.testing.assert_close(twice, code @ classifier.output.weight.T)
+
+
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)

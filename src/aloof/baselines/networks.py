@@ -27,7 +27,14 @@ from aloof.networks import (
 from aloof.networks.dense import Dense, without_biases
 from aloof.suggestion import did_you_mean
 
-__all__ = ["CodeEncoder", "Networks", "Perceptron", "networks_for", "without_biases"]
+__all__ = [
+    "CodeClassifier",
+    "CodeEncoder",
+    "Networks",
+    "Perceptron",
+    "networks_for",
+    "without_biases",
+]
 
 _SLOPE = 0.1  # of the leaky ReLU, as in the paper's networks
 
@@ -81,6 +88,28 @@ class CodeEncoder(ConvEncoder):
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         """Map images ``(..., n, c, h, w)`` to codes ``(..., n, size)``."""
         return _exact(self.head, self.features(x))
+
+
+class CodeClassifier(CodeEncoder):
+    """A code, and a linear output of it: nothing is normalised or cut off between the two.
+
+    Parameters
+    ----------
+    shape, size, options
+        As in `CodeEncoder`.
+    n_outputs
+        How many numbers it returns.
+    """
+
+    stackable = True
+
+    def __init__(self, shape: Sequence[int], size: int, n_outputs: int, **options: Any) -> None:
+        super().__init__(shape, size, **options)
+        self.output = Linear(size, n_outputs)
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        """Map images ``(..., n, c, h, w)`` to ``(..., n, n_outputs)``."""
+        return _exact(self.output, super().forward(x))
 
 
 def _exact(head: nn.Linear, y: Tensor) -> Tensor:
@@ -172,9 +201,8 @@ class _ImageNetworks(Networks):
         return self._decoder(self.shape, self.size, **self._options)
 
     def classifier(self, *, normalise: bool = True, size: int = 1) -> nn.Module:
-        # The code is one more hidden layer.
-        hidden = (*self._options.get("hidden", (64,)), self.size)
-        return CodeEncoder(self.shape, size, **{**self._options, "hidden": hidden})
+        # A normalised and activated code remembers hidden anomalies: docs/reproduction.md.
+        return CodeClassifier(self.shape, self.size, size, **self._options)
 
     def vae(self) -> Architecture:
         return Architecture(

@@ -32,7 +32,8 @@ REVISIONS: Mapping[str, int] = {
 }
 
 # Where image studies differ. Our methods had a rate that fell in shared warm-ups; peers that
-# are at 2 above changed for tables alone, but for SS-DGM.
+# are at 2 above changed for tables alone, but for SS-DGM. The classifier's output is linear in
+# the code since 2.
 _OF_IMAGES: Mapping[str, int] = {
     "mml": 2,
     "dp": 2,
@@ -40,7 +41,7 @@ _OF_IMAGES: Mapping[str, int] = {
     "autoencoder": 1,
     "deep-svdd": 1,
     "deep-sad": 1,
-    "classifier": 1,
+    "classifier": 2,
 }
 
 # In the study of vision, how often the results of systems changed, by the first word of their

@@ -218,6 +218,7 @@ def test_the_papers_networks_follow_what_is_changed() -> None:
         "slope": 0.01,
         "normalise": True,
         "bias": False,
+        "residual": False,
     }
     assert not Identity(one).holds(Identity(build("dp", "paper", "thyroid", seed=0)).record)
     wide = build("dp", "paper", "cardio", seed=0, overrides={"hidden": [9], "latent_dim": 2})

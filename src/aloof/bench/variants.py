@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from torch import nn
 
 from aloof.bench.methods import OURS, check_overrides
+from aloof.bench.residual import ResidualDecoder, ResidualEncoder
 from aloof.bench.specification import known, several
 from aloof.estimators import Detector
 from aloof.io.sections import Section
 from aloof.networks import MLPDecoder, MLPEncoder
 
-__all__ = ["MLP", "Network", "Variant", "Variants", "check_variants", "variants_of"]
+__all__ = [
+    "MLP",
+    "Network",
+    "Variant",
+    "Variants",
+    "check_variants",
+    "distinct_variants",
+    "given_variants",
+    "variants_of",
+]
+
+_V = TypeVar("_V", bound="Variant")
 
 
 class Network(Section):
@@ -25,17 +37,28 @@ class Network(Section):
     ----------
     slope, normalise, bias
         As there.
+    residual
+        Residual blocks in place of layers; then there are biases and no normalisation.
     """
 
     slope: float = 0.1
     normalise: bool = False
     bias: bool = True
+    residual: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.residual and (self.normalise or not self.bias):
+            raise ValueError("residual networks have biases and no normalisation.")
+        return self
 
     def given_to(self, detector: Detector) -> Detector:
         """Give an unfitted detector these networks; its own are left as they are."""
         if self == Network():
             return detector
         hidden, variance = detector.hidden, detector.likelihood == "gaussian"
+        if self.residual and variance:
+            raise ValueError("residual networks learn no variance: likelihood='gaussian'.")
         options = self.model_dump()
         detector.encoder = MLP("encoder", hidden, **options)
         detector.decoder = MLP("decoder", hidden, variance, **options)
@@ -50,7 +73,7 @@ class MLP:
     ----------
     part
         Which of the two networks.
-    hidden, learn_variance, slope, normalise, bias
+    hidden, learn_variance, slope, normalise, bias, residual
         Options of it.
     """
 
@@ -60,9 +83,13 @@ class MLP:
     slope: float = 0.1
     normalise: bool = False
     bias: bool = True
+    residual: bool = False
 
     def __call__(self, shape: tuple[int, ...], latent_dim: int) -> nn.Module:
         """Return a network for rows of `shape` and a latent space of `latent_dim`."""
+        if self.residual:
+            kind = ResidualEncoder if self.part == "encoder" else ResidualDecoder
+            return kind(shape, latent_dim, self.hidden, self.slope)
         options: dict[str, Any] = {
             "slope": self.slope,
             "normalise": self.normalise,
@@ -101,15 +128,23 @@ class Variant(Section):
         return method in OURS and (not self.methods or method in self.methods)
 
 
-def _distinct(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+def given_variants(value: Any) -> Any:
+    """Return what is given as variants; nothing: the methods as they are."""
+    return several(value) or ({"name": ""},)
+
+
+def distinct_variants(variants: tuple[_V, ...]) -> tuple[_V, ...]:
+    """Return variants; each must have a name of its own."""
     names = [variant.name for variant in variants]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"Two variants are called {name!r}.")
-    return variants or (Variant(name=""),)
+    return variants
 
 
-Variants = Annotated[tuple[Variant, ...], BeforeValidator(several), AfterValidator(_distinct)]
+Variants = Annotated[
+    tuple[Variant, ...], BeforeValidator(given_variants), AfterValidator(distinct_variants)
+]
 
 
 def check_variants(variants: Iterable[Variant], methods: Iterable[str]) -> None:

@@ -70,7 +70,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="[committee|dp|mml|mml-dp|vae]",
-            help="How to learn from labels. Default: committee, which takes about three times "
+            help="How to learn from labels. Default: committee, which takes two to three times "
             "as long as dp; for images dp without a backbone, and for patches vae, with what "
             "labelled defects add.",
         ),
@@ -231,9 +231,8 @@ def fit(
     An export in which 1.234 means 1234: **aloof fit export.csv --thousands . --out model**
 
     Images: **aloof fit --normal good/ --anomaly bad/ --out model**, or one folder and
-    **--labels labels.csv**. With pip install 'aloof[vision]', features of a network that knows
-    the world are learned from. Small defects: **--patches**, with **--masks** where there are
-    some.
+    **--labels labels.csv**. With pip install 'aloof[vision]', it learns from the features of
+    a pre-trained network. Small defects: **--patches**, with **--masks** if you have them.
     """
     started = time.monotonic()
     check_target(out, force=force)

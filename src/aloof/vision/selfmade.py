@@ -1,4 +1,4 @@
-"""Backbones that learn from a user's own images, where none fits that knows the world."""
+"""Backbones that learn from a user's own images, where no pre-trained one fits."""
 
 from __future__ import annotations
 

@@ -313,3 +313,36 @@ def test_many_conditions_have_a_table_for_each_protocol() -> None:
     assert [grid.title for grid in others if grid.title.startswith("Points")] == [
         f"Points ahead of dp, {protocol}" for protocol in ("known", "novel", "hidden")
     ]
+
+
+def test_variants_change_what_our_methods_are_shown(study: Callable[..., TablesStudy]) -> None:
+    unit = {"name": "unit", "columns": "unit", "parameters": {"standardize": False}}
+    bins = {"name": "bins", "columns": "bins", "network": {"residual": True}}
+    variants = [{"name": ""}, unit, bins, {"name": "mixed", "mixed": 6}]
+    made = study(methods=["dp", "shallow"], variants=variants, tasks="pumps", labels=5)
+    place = made.cases[0].place
+    cases = {c.variant: c for c in made.cases if c.method == "dp" and c.place == place}
+    found = {name: made.trial(case) for name, case in cases.items()}
+    plain, peer = found[""], next(c for c in made.cases if c.method == "shallow")
+    assert np.array_equal(made.trial(peer).X, plain.X)
+    assert (found["unit"].X.min(), found["unit"].X.max()) == (0, 1)
+    assert found["bins"].X.shape[1] == 8 * plain.X.shape[1]
+    assert found["mixed"].y.sum() == plain.y.sum() + 6
+    assert np.array_equal(found["mixed"].X[: len(plain.X)], plain.X)
+    kinds = {name: made.identity(case).record.get("columns") for name, case in cases.items()}
+    assert kinds == {"": None, "unit": "unit", "bins": "bins", "mixed": "standard"}
+    (outcome,) = measure([found["bins"]], lambda *_: None)
+    assert outcome["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ({"name": "", "mixed": 3}, "needs a name"),
+        ({"name": "a", "network": {"residual": True, "normalise": True}}, "no normalisation"),
+        ({"name": "a", "columns": "logs"}, "columns"),
+    ],
+)
+def test_wrong_variants_are_named(variant: dict[str, Any], words: str) -> None:
+    with pytest.raises(ExperimentError, match=words):
+        specify(TablesSpecification, {"methods": "dp", "variants": [variant]})

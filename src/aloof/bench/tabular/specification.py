@@ -22,7 +22,8 @@ from aloof.bench.specification import (
 from aloof.bench.tabular.development import DEVELOPMENT, GROUPS
 from aloof.bench.tabular.files import Reading, find_tables
 from aloof.bench.tabular.protocols import PROTOCOLS, Condition
-from aloof.bench.variants import Variant, Variants, check_variants, variants_of
+from aloof.bench.tabular.variants import TableVariant, TableVariants
+from aloof.bench.variants import check_variants, variants_of
 
 __all__ = ["System", "TablesSpecification"]
 
@@ -75,7 +76,7 @@ class TablesSpecification(Specification):
     methods
         By name; ``ours``, ``peers`` and ``all`` stand for many.
     variants
-        Of our methods; the others run once. Tables with the fields of `Variant`.
+        Of our methods; the others run once. Tables with the fields of `TableVariant`.
     protocols
         ``known``, ``novel``, ``hidden``; see `aloof.bench.tabular.protocols`.
     labels
@@ -97,7 +98,7 @@ class TablesSpecification(Specification):
     anomaly_values: _Texts = ()
     ignore: _Texts = ()
     methods: Annotated[Names, AfterValidator(resolve_methods)] = (*PAPERS, "committee")
-    variants: Variants = (Variant(name=""),)
+    variants: TableVariants = (TableVariant(name=""),)
     protocols: Annotated[Names, AfterValidator(known("protocol", PROTOCOLS))] = PROTOCOLS
     labels: _Amounts = (0.01,)
     hidden: Shares = (0.05,)
@@ -158,6 +159,6 @@ class TablesSpecification(Specification):
             for labels in self.labels
         )
 
-    def variant(self, system: System) -> Variant:
+    def variant(self, system: System) -> TableVariant:
         """Return what is changed in a system."""
         return next(v for v in self.variants if v.name == system.variant)

@@ -27,6 +27,7 @@ from aloof.bench.tabular.specification import System, TablesSpecification
 from aloof.bench.tabular.summary import summarise
 from aloof.bench.tabular.tables import csv_lines, make_grids, summary_lines, task_grids
 from aloof.bench.tabular.tasks import TableTask, filled
+from aloof.bench.tabular.variants import with_mixed
 from aloof.bench.trials import Trial, stacks
 from aloof.report import save_figure
 from aloof.vae import METHODS
@@ -124,6 +125,10 @@ class TablesStudy(SplitStudy[Case]):
         task, split = self.tasks[case.task], self.splits[case.place]
         X, y = training_rows(split, task.X)
         X, X_test = standardise(*filled(np.asarray(X, np.float64), task.X[split.test]))
+        if case.system.ours:
+            variant = self.spec.variant(case.system)
+            X, y = with_mixed(X, y, variant.mixed, case.seed)
+            X, X_test = variant.shown(X, X_test)
         estimator = self.estimator(case.system, seed=case.seed, device=device)
         y_test = task.y[split.test]
         if case.system.unfair:
@@ -134,6 +139,8 @@ class TablesStudy(SplitStudy[Case]):
         """Return the data, the rows, the estimator's parameters and its revision."""
         task, split = self.tasks[case.task], self.splits[case.place]
         facts = self._facts(case, task.sha256)
+        if case.system.ours:
+            facts |= self.spec.variant(case.system).facts
         if case.protocol == "novel":
             facts["labelled_kind"] = labelled_kind(split, task.kinds)
         return Identity(self._examples[case.system], facts, revision(case.method))

@@ -253,7 +253,6 @@ def test_tables_say_how_many_tasks_and_what_failed(spec: TablesSpecification) ->
         "dp": "72.5 / 36.2",
         "mml": "75.0 / 37.5",
         "knn": "65.0 / 32.5",
-        "ecod": "",
         "tasks": "2 of 3",
     }
     assert means.bold == {(1, 1)}
@@ -262,9 +261,43 @@ def test_tables_say_how_many_tasks_and_what_failed(spec: TablesSpecification) ->
     assert ("knn", "2.75 / 0") in ranks.rows
     assert ("dp", "2.00", "", "", "") in costs.rows
     assert any("knn on sonar: ValueError: no" in note for note in costs.notes)
+    assert "Not run, or on few tasks: ecod." in costs.notes
     lines = {line["method"]: line for line in summary_lines(blocks)}
     assert lines["mml"]["auroc_difference"] == "2.5000"
     assert lines["mml"]["tasks"] == 2
+
+
+def test_a_system_that_has_run_little_is_in_nobodys_way(spec: TablesSpecification) -> None:
+    """Neither its few tasks nor its few seeds empty the table of the others."""
+    more = record("wdbc", "ecod", 0, 0.99)
+    (block,) = blocks = summarise(spec, [*records_of(), more])
+    assert System("ecod") not in block.shown
+    assert block.seeds == {0, 1}
+    assert block.common == ("wdbc", "pima")
+    means, *_ = make_grids(blocks, {})
+    assert [row[0] for row in means.rows] == ["dp", "mml", "knn", "tasks"]
+    said = "known, 5 labels: without systems that have run on few tasks: ecod (1 task)."
+    assert said in means.notes
+
+
+def test_means_are_over_the_seeds_that_all_have(spec: TablesSpecification) -> None:
+    records = [r for r in records_of() if r["method"] != "knn" or r["seed"] == 0]
+    (block,) = blocks = summarise(spec, records)
+    assert block.seeds == {0}
+    assert block.common == ("wdbc", "pima")
+    assert block.mean(System("dp"), "auroc") == pytest.approx(75.0)
+    means, *_ = make_grids(blocks, {})
+    assert "known, 5 labels: over 1 seed, which all have." in means.notes
+
+
+def test_the_overview_is_of_conditions_that_all_have() -> None:
+    options = {"tasks": "wdbc", "methods": ["dp", "knn"], "seeds": 1, "protocols": "known"}
+    spec = specify(TablesSpecification, {**options, "labels": [0.05, 5]})
+    records = [record("wdbc", "dp", 0, 0.5, labels=0.05)]
+    records += [record("wdbc", m, 0, a, labels=5.0) for m, a in (("dp", 0.7), ("knn", 0.6))]
+    overview, *_ = make_grids(summarise(spec, records), {})
+    assert [row[:2] for row in overview.rows] == [("dp", "70.0 / 35.0"), ("knn", "60.0 / 30.0")]
+    assert "all of these have run under (known, 5 labels)" in overview.notes[0]
 
 
 def test_every_task_has_its_row_and_its_best(spec: TablesSpecification) -> None:

@@ -29,7 +29,8 @@ def plot_results(blocks: Sequence[Block]) -> Figure:
     spec = blocks[0].spec
     n_columns = len(spec.labels) if len(spec.labels) > 1 else min(3, len(blocks))
     n_rows = -(-len(blocks) // n_columns)
-    systems = spec.systems
+    shown = {system for block in blocks for system in block.shown}
+    systems = [system for system in spec.systems if system in shown]
     figure = make_figure(2.2 + 3.2 * n_columns, n_rows * (1.2 + 0.22 * len(systems)))
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     heights = np.arange(len(systems), 0, -1)

@@ -37,14 +37,32 @@ class Block:
     cells: Mapping[tuple[System, str], Cell]
 
     @cached_property
+    def n_tasks(self) -> dict[System, int]:
+        """On how many tasks systems have a result; those without any are left out."""
+        found = [system for (system, _), cell in self.cells.items() if good(cell.records)]
+        return {system: found.count(system) for system in self.spec.systems if system in found}
+
+    @cached_property
     def shown(self) -> tuple[System, ...]:
-        """The systems that have any result."""
-        tasks = self.spec.chosen
-        return tuple(
-            system
-            for system in self.spec.systems
-            if any(good(self.cells[system, task].records) for task in tasks)
-        )
+        """The systems with results on half of the tasks that another one has, or more.
+
+        Others would keep most tasks out of the means of all.
+        """
+        most = max(self.n_tasks.values(), default=0)
+        return tuple(system for system, n in self.n_tasks.items() if 2 * n >= most)
+
+    @cached_property
+    def seeds(self) -> frozenset[int]:
+        """The seeds that means are over: those that all shown systems have.
+
+        All of them where systems have none in common.
+        """
+        have = [
+            {r["seed"] for task in self.spec.chosen for r in good(self.cells[s, task].records)}
+            for s in self.shown
+        ]
+        common = set.intersection(*have) if have else set()
+        return frozenset(common or range(self.spec.seeds))
 
     @cached_property
     def feasible(self) -> tuple[str, ...]:
@@ -70,7 +88,7 @@ class Block:
 
     def means(self, system: System, measure: str) -> dict[str, float]:
         """Return a measure in percent for each common task: the mean over seeds."""
-        return {task: self.cells[system, task].moments(measure).mean for task in self.common}
+        return {task: self._cell(system, task).moments(measure).mean for task in self.common}
 
     def mean(self, system: System, measure: str) -> float:
         """Return the mean over common tasks in percent; NaN where there is none."""
@@ -110,15 +128,20 @@ class Block:
         found = [
             record[field]
             for task in self.common
-            for record in good(self.cells[system, task].records)
+            for record in good(self._cell(system, task).records)
             if record.get(field) is not None
         ]
         return moments(found).mean
 
+    def _cell(self, system: System, task: str) -> Cell:
+        """Return what the means are of."""
+        records = self.cells[system, task].records
+        return Cell([record for record in records if record["seed"] in self.seeds])
+
     def _whole(self, system: System, task: str) -> bool:
-        cell = self.cells[system, task]
+        cell = self._cell(system, task)
         bad = [reason for reason in cell.failures.values() if not _infeasible(reason)]
-        return bool(good(cell.records)) and not bad and len(cell.records) == self.spec.seeds
+        return bool(good(cell.records)) and not bad and len(cell.records) == len(self.seeds)
 
 
 def summarise(spec: TablesSpecification, records: Sequence[Record]) -> list[Block]:

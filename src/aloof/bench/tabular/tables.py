@@ -8,6 +8,7 @@ import numpy as np
 
 from aloof.bench.statistics import Paired
 from aloof.bench.tables import Grid, Line, best_cells
+from aloof.bench.tabular.specification import System
 from aloof.bench.tabular.summary import Block
 from aloof.bench.tabular.tasks import TableTask
 from aloof.phrases import count
@@ -111,24 +112,30 @@ def _place(block: Block) -> dict[str, object]:
 
 def _overview(protocols: Mapping[str, Sequence[Block]]) -> Grid:
     """Return one column for each protocol: means over its amounts of labels and so on."""
-    spec = next(iter(protocols.values()))[0].spec
+    every = [block for blocks in protocols.values() for block in blocks]
+    systems = _shown(every)
+    full = [block for block in every if set(block.shown) == set(systems)] or every
     rows, figures = [], []
-    for system in spec.systems:
+    for system in systems:
         cells, own = [], []
-        for blocks in protocols.values():
+        for protocol in protocols:
+            blocks = [block for block in full if block.condition.protocol == protocol]
             both = [
-                float(np.mean([block.mean(system, measure) for block in blocks]))
+                float(np.mean([block.mean(system, measure) for block in blocks or every]))
                 for measure in _MEASURES
             ]
             cells.append(_pair(*both))
             own.append(both[0])
-        ranks = [b.ranks.get(system, float("nan")) for bs in protocols.values() for b in bs]
+        ranks = [block.ranks.get(system, float("nan")) for block in full]
         cells.append(_number(float(np.mean(ranks)), 2))
         rows.append((system.label, *cells))
         figures.append([float("nan")] * len(own) if system.unfair else own)
+    which = "the conditions of each protocol"
+    if len(full) < len(every):
+        which += f" that all of these have run under ({'; '.join(map(_column, full))})"
     notes = (
-        "Means over the conditions of each protocol, which have tables of their own below. The "
-        "last column is the mean of the average ranks by AUROC under all conditions.",
+        f"Means over {which}. They have tables of their own below. The last column is the mean "
+        "of the average ranks by AUROC under these conditions.",
     )
     header = (_BOTH, *protocols, "rank")
     return Grid("All protocols (%)", header, tuple(rows), frozenset(best_cells(figures)), notes)
@@ -136,7 +143,7 @@ def _overview(protocols: Mapping[str, Sequence[Block]]) -> Grid:
 
 def _means(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
-    for system in blocks[0].spec.systems:
+    for system in _shown(blocks):
         both = [tuple(block.mean(system, m) for m in _MEASURES) for block in blocks]
         rows.append((system.label, *(_pair(*pair) for pair in both)))
         figures.append([float("nan") if system.unfair else pair[0] for pair in both])
@@ -147,12 +154,7 @@ def _means(blocks: Sequence[Block]) -> Grid:
         "on which every system that has a result has all of them. Bold: the best AUROC."
     ]
     for block in blocks:
-        for system in block.shown:
-            if missing := block.lacking(system):
-                notes.append(
-                    f"{block.condition}: {system.label} lacks {_some(missing)}, left out for "
-                    "all."
-                )
+        notes += _gaps(block)
     return Grid(
         f"{_BOTH} (%){_part(blocks)}",
         ("%", *map(_column, blocks)),
@@ -162,10 +164,34 @@ def _means(blocks: Sequence[Block]) -> Grid:
     )
 
 
+def _shown(blocks: Sequence[Block]) -> list[System]:
+    """Return the systems that have a figure somewhere."""
+    shown = {system for block in blocks for system in block.shown}
+    return [system for system in blocks[0].spec.systems if system in shown]
+
+
+def _gaps(block: Block) -> Iterator[str]:
+    """Say which tasks, seeds and systems are not in the means of a condition."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for system in block.shown:
+        if missing := block.lacking(system):
+            lacking.setdefault(tuple(missing), []).append(system.label)
+    for tasks, labels in lacking.items():
+        who = "every system" if len(labels) == len(block.shown) > 1 else _some(labels)
+        verb = "lack" if len(labels) > 1 and who != "every system" else "lacks"
+        yield f"{block.condition}: {who} {verb} {_some(tasks)}, left out for all."
+    if len(block.seeds) < block.spec.seeds:
+        yield f"{block.condition}: over {count(len(block.seeds), 'seed')}, which all have."
+    few = [s for s in block.n_tasks if s not in block.shown]
+    if few:
+        said = ", ".join(f"{s.label} ({count(block.n_tasks[s], 'task')})" for s in few)
+        yield f"{block.condition}: without systems that have run on few tasks: {said}."
+
+
 def _differences(blocks: Sequence[Block]) -> Grid:
     reference = blocks[0].spec.reference
     rows = []
-    for system in blocks[0].spec.systems:
+    for system in _shown(blocks):
         texts = [
             " / ".join(filter(None, (_ahead(block.ahead(system, m)) for m in _MEASURES)))
             for block in blocks
@@ -186,7 +212,7 @@ def _differences(blocks: Sequence[Block]) -> Grid:
 
 def _ranks(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
-    for system in blocks[0].spec.systems:
+    for system in _shown(blocks):
         found = [block.ranks.get(system) for block in blocks]
         texts = [
             "" if rank is None else f"{rank:.2f} / {block.wins[system]}"
@@ -212,7 +238,7 @@ def _costs(blocks: Sequence[Block]) -> Grid:
         "peak memory (MiB)": ("peak_memory_mib", 1.0, 0),
     }
     rows = []
-    for system in blocks[0].spec.systems:
+    for system in _shown(blocks):
         texts = []
         for field, scale, digits in fields.values():
             found = [block.mean_of(system, field) for block in blocks]
@@ -239,6 +265,9 @@ def _notes(blocks: Sequence[Block], tasks: Mapping[str, TableTask]) -> list[str]
         + (", replaced by the medians of the training rows." if "missing" in words else ".")
         for words, names in done.items()
     ]
+    shown = _shown(blocks)
+    if absent := [s.label for s in blocks[0].spec.systems if s not in shown]:
+        notes.append(f"Not run, or on few tasks: {', '.join(absent)}.")
     reasons: dict[tuple[str, str], dict[str, None]] = {}
     for block in blocks:
         for (system, task), cell in block.cells.items():

@@ -213,8 +213,30 @@ def test_known_systems() -> None:
         ({"variants": ["same-unfrozen"]}, "no variant .*; did you mean 'same-unfreeze'"),
         ({"variants": {"name": "a", "numbers": {"rate": 1}}}, "rate"),
         ({"variants": {"name": "a", "methods": "vae"}}, "no method with labels 'vae'"),
-        ({"variants": [{"name": "a"}, {"name": "a", "separate_encoder": True}]}, "called 'a'"),
-        ({"variants": {"name": "same-unfreeze"}}, "'same-unfreeze' is the paper's"),
+        (
+            {
+                "variants": [
+                    {"name": "a", "numbers": {"gamma": 2}},
+                    {"name": "a", "separate_encoder": True},
+                ]
+            },
+            "called 'a'",
+        ),
+        (
+            {"variants": {"name": "same-unfreeze", "separate_encoder": True}},
+            "'same-unfreeze' is the paper's",
+        ),
+        ({"variants": {"name": "a"}}, "variant 'a' changes nothing"),
+        (
+            {
+                "methods": ["dp"],
+                "variants": {
+                    "name": "a",
+                    "numbers": {"milestones": [5], "lr_schedule": "cosine"},
+                },
+            },
+            "milestones only apply to lr_schedule 'step'",
+        ),
         (
             {
                 "methods": ["dp"],

@@ -300,6 +300,25 @@ def test_the_overview_is_of_conditions_that_all_have() -> None:
     assert "all of these have run under (known, 5 labels)" in overview.notes[0]
 
 
+def test_a_protocol_that_not_all_have_run_keeps_its_own_figures() -> None:
+    options = {"tasks": "wdbc", "methods": ["dp", "knn"], "seeds": 1, "labels": [0.05, 5]}
+    spec = specify(TablesSpecification, {**options, "protocols": ["known", "novel"]})
+    records = [
+        record("wdbc", method, 0, auroc, protocol=protocol, labels=labels)
+        for labels in (0.05, 5.0)
+        for method, protocol, auroc in (
+            ("dp", "known", 0.7),
+            ("knn", "known", 0.6),
+            ("dp", "novel", 0.5),
+        )
+    ]
+    overview, *_ = make_grids(summarise(spec, records), {})
+    assert [row[1:3] for row in overview.rows] == [
+        ("70.0 / 35.0", "50.0 / 25.0"),
+        ("60.0 / 30.0", ""),
+    ]
+
+
 def test_every_task_has_its_row_and_its_best(spec: TablesSpecification) -> None:
     auroc, precision = task_grids(summarise(spec, records_of()))
     assert [row[0] for row in auroc.rows] == ["wdbc", "pima", "sonar"]

@@ -275,13 +275,16 @@ class ImageSpecification(Specification):
                 raise ValueError("numbers.freeze_decoder: variants say what is frozen.")
         if self.numbers.changes and not self._of_ours:
             raise ValueError("numbers only apply to our methods, and there are none here.")
-        schedule = self.numbers.lr_schedule
-        if self.numbers.milestones is not None and schedule not in (None, "step"):
-            raise ValueError(
-                f"numbers.milestones only apply to lr_schedule 'step'; got {schedule!r}."
-            )
+        for numbers in (self.numbers, *(variant.numbers for variant in self.variants)):
+            schedule = numbers.lr_schedule
+            if numbers.milestones is not None and schedule not in (None, "step"):
+                raise ValueError(
+                    f"numbers.milestones only apply to lr_schedule 'step'; got {schedule!r}."
+                )
         places = product(self.setting, self._of_ours, self.variants)
         for setting, method, variant in places:
+            if not variant.concerns(method):
+                continue
             found = self.numbers_of(method, cast(Setting, setting), variant.name)
             if found.warmup_epochs > found.max_epochs:
                 raise ValueError(

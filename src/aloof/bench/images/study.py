@@ -203,7 +203,7 @@ class ImageStudy(Study[ImageCase]):
         epochs = {} if spec.max_epochs is None else {"max_epochs": spec.max_epochs}
         changed = epochs | spec.numbers.model_dump(exclude_none=True)
         variants = {
-            variant.name: variant.numbers.model_dump(exclude_none=True)
+            variant.name: variant.changed
             for variant in spec.variants
             if variant.name not in IMAGE_VARIANTS
         }

@@ -93,6 +93,12 @@ class ImageVariant(Section):
         ),
     ] = ()
 
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What differs from the setting, by name."""
+        given = self.numbers.model_dump(exclude_none=True)
+        return given | ({"separate_encoder": True} if self.separate_encoder else {})
+
     def concerns(self, method: str) -> bool:
         """Return whether a method has this variant."""
         return not self.methods or method in self.methods
@@ -127,6 +133,8 @@ def _distinct(variants: tuple[ImageVariant, ...]) -> tuple[ImageVariant, ...]:
     for variant in variants:
         if by_name.setdefault(variant.name, variant) != variant:
             raise ValueError(f"Two variants are called {variant.name!r}.")
+        if variant.name and not variant.changed:
+            raise ValueError(f"The variant {variant.name!r} changes nothing.")
         if IMAGE_VARIANTS.get(variant.name, variant) != variant:
             raise ValueError(f"{variant.name!r} is the paper's: choose another name.")
     if not by_name:

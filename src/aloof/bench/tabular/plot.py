@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aloof.bench.pictures import make_figure, tidy
-from aloof.bench.tabular.summary import Block
+from aloof.bench.tabular.summary import Block, shown_systems
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +29,7 @@ def plot_results(blocks: Sequence[Block]) -> Figure:
     spec = blocks[0].spec
     n_columns = len(spec.labels) if len(spec.labels) > 1 else min(3, len(blocks))
     n_rows = -(-len(blocks) // n_columns)
-    shown = {system for block in blocks for system in block.shown}
-    systems = [system for system in spec.systems if system in shown]
+    systems = shown_systems(blocks)
     figure = make_figure(2.2 + 3.2 * n_columns, n_rows * (1.2 + 0.22 * len(systems)))
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     heights = np.arange(len(systems), 0, -1)

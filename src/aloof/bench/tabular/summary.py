@@ -15,7 +15,7 @@ from aloof.bench.statistics import Paired, moments, paired
 from aloof.bench.tabular.protocols import Condition
 from aloof.bench.tabular.specification import System, TablesSpecification
 
-__all__ = ["Block", "summarise"]
+__all__ = ["Block", "shown_systems", "summarise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,12 @@ class Block:
         cell = self._cell(system, task)
         bad = [reason for reason in cell.failures.values() if not _infeasible(reason)]
         return bool(good(cell.records)) and not bad and len(cell.records) == len(self.seeds)
+
+
+def shown_systems(blocks: Sequence[Block]) -> list[System]:
+    """Return the systems that some condition shows, in the order of tables."""
+    shown = {system for block in blocks for system in block.shown}
+    return [system for system in blocks[0].spec.systems if system in shown]
 
 
 def summarise(spec: TablesSpecification, records: Sequence[Record]) -> list[Block]:

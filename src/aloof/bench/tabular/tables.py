@@ -8,8 +8,7 @@ import numpy as np
 
 from aloof.bench.statistics import Paired
 from aloof.bench.tables import Grid, Line, best_cells
-from aloof.bench.tabular.specification import System
-from aloof.bench.tabular.summary import Block
+from aloof.bench.tabular.summary import Block, shown_systems
 from aloof.bench.tabular.tasks import TableTask
 from aloof.phrases import count
 
@@ -113,15 +112,16 @@ def _place(block: Block) -> dict[str, object]:
 def _overview(protocols: Mapping[str, Sequence[Block]]) -> Grid:
     """Return one column for each protocol: means over its amounts of labels and so on."""
     every = [block for blocks in protocols.values() for block in blocks]
-    systems = _shown(every)
+    systems = shown_systems(every)
     full = [block for block in every if set(block.shown) == set(systems)] or every
     rows, figures = [], []
     for system in systems:
         cells, own = [], []
         for protocol in protocols:
-            blocks = [block for block in full if block.condition.protocol == protocol]
+            own_full = [block for block in full if block.condition.protocol == protocol]
+            blocks = own_full or protocols[protocol]
             both = [
-                float(np.mean([block.mean(system, measure) for block in blocks or every]))
+                float(np.mean([block.mean(system, measure) for block in blocks]))
                 for measure in _MEASURES
             ]
             cells.append(_pair(*both))
@@ -143,7 +143,7 @@ def _overview(protocols: Mapping[str, Sequence[Block]]) -> Grid:
 
 def _means(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
-    for system in _shown(blocks):
+    for system in shown_systems(blocks):
         both = [tuple(block.mean(system, m) for m in _MEASURES) for block in blocks]
         rows.append((system.label, *(_pair(*pair) for pair in both)))
         figures.append([float("nan") if system.unfair else pair[0] for pair in both])
@@ -162,12 +162,6 @@ def _means(blocks: Sequence[Block]) -> Grid:
         frozenset(best_cells(figures)),
         tuple(notes),
     )
-
-
-def _shown(blocks: Sequence[Block]) -> list[System]:
-    """Return the systems that have a figure somewhere."""
-    shown = {system for block in blocks for system in block.shown}
-    return [system for system in blocks[0].spec.systems if system in shown]
 
 
 def _gaps(block: Block) -> Iterator[str]:
@@ -191,7 +185,7 @@ def _gaps(block: Block) -> Iterator[str]:
 def _differences(blocks: Sequence[Block]) -> Grid:
     reference = blocks[0].spec.reference
     rows = []
-    for system in _shown(blocks):
+    for system in shown_systems(blocks):
         texts = [
             " / ".join(filter(None, (_ahead(block.ahead(system, m)) for m in _MEASURES)))
             for block in blocks
@@ -212,7 +206,7 @@ def _differences(blocks: Sequence[Block]) -> Grid:
 
 def _ranks(blocks: Sequence[Block]) -> Grid:
     rows, figures = [], []
-    for system in _shown(blocks):
+    for system in shown_systems(blocks):
         found = [block.ranks.get(system) for block in blocks]
         texts = [
             "" if rank is None else f"{rank:.2f} / {block.wins[system]}"
@@ -238,7 +232,7 @@ def _costs(blocks: Sequence[Block]) -> Grid:
         "peak memory (MiB)": ("peak_memory_mib", 1.0, 0),
     }
     rows = []
-    for system in _shown(blocks):
+    for system in shown_systems(blocks):
         texts = []
         for field, scale, digits in fields.values():
             found = [block.mean_of(system, field) for block in blocks]
@@ -265,7 +259,7 @@ def _notes(blocks: Sequence[Block], tasks: Mapping[str, TableTask]) -> list[str]
         + (", replaced by the medians of the training rows." if "missing" in words else ".")
         for words, names in done.items()
     ]
-    shown = _shown(blocks)
+    shown = shown_systems(blocks)
     if absent := [s.label for s in blocks[0].spec.systems if s not in shown]:
         notes.append(f"Not run, or on few tasks: {', '.join(absent)}.")
     reasons: dict[tuple[str, str], dict[str, None]] = {}

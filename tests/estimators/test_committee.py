@@ -142,6 +142,30 @@ def test_trees_do_not_count_where_labels_mean_nothing() -> None:
     assert quick().fit(X, y).tree_weight_ < 0.5 * recognisable
 
 
+def test_trees_that_are_always_right_do_not_drown_what_the_views_say() -> None:
+    """Labelled anomalies so far out that no held-out row has anything of them."""
+    X, y = table(n=200, n_labelled=10)
+    X[y == 1] += 30
+    committee = quick(n_members=2, n_trees=20).fit(X, y)
+    normal, anomalies = later()
+    anomalies["known"] += 30
+    rows = np.r_[normal, *anomalies.values()]
+    scores = committee.anomaly_score(rows)
+    trees = scores - committee._mean_evidence(committee._see(rows).scores)
+    assert trees.max() < committee.n_trees
+    assert len(np.unique(scores)) == len(scores)
+    strange = np.repeat([0, 1], [len(normal), len(rows) - len(normal)])
+    assert roc_auc_score(strange, scores) > 0.99
+
+
+@pytest.mark.parametrize("n_labelled", [2, 10])
+def test_of_equal_rows_nothing_is_learned_from_labels(n_labelled: int) -> None:
+    X, y = table(n_labelled=n_labelled)
+    committee = quick(max_epochs=4).fit(np.ones_like(X), y)
+    assert committee.tree_weight_ < 0.3
+    assert len(np.unique(committee.anomaly_score(np.ones_like(X)))) == 1
+
+
 def test_hidden_anomalies_are_found_and_counted() -> None:
     X, y = table(n=400, n_labelled=10)
     rng = np.random.default_rng(5)

@@ -19,6 +19,9 @@ __all__ = ["FARTHEST", "LARGEST", "Evidence"]
 # scores are kept.
 _TAIL, _FEWEST, _MOST = 0.05, 10, 512
 
+# Scores whose difference is a smaller part of them are equal but for rounding.
+_ROUNDING = 1e-6
+
 # Scores are cut off here, and evidence there: far from what means anything, and their sums
 # are finite, in float32 as well.
 FARTHEST, LARGEST = 1e300, 1e30
@@ -43,8 +46,16 @@ class Evidence:
     scale: float
 
     @classmethod
-    def fit(cls, scores: ArrayLike) -> Evidence:
+    def fit(cls, scores: ArrayLike, *, resolution: float = 0.0) -> Evidence:
         """Learn from anomaly scores of rows that were held out.
+
+        Parameters
+        ----------
+        scores
+            Of these rows.
+        resolution
+            The smallest difference between scores that means something. One unit of evidence
+            is never less, however alike the held-out rows are.
 
         Examples
         --------
@@ -61,14 +72,15 @@ class Evidence:
         p = (n - first - 0.5 * counts) / n
         body = values <= start
         values, p = values[body], p[body]
-        p[-1] = n_tail / n  # where the tail begins
+        # Where the tail begins. Of rows that have the same score, half are worse.
+        p[-1] = max(n_tail / n, p[-1])
         if len(values) > _MOST:
             kept = np.linspace(0, len(values) - 1, _MOST).round().astype(np.int64)
             values, p = values[kept], p[kept]
-        # A tail without any spread: the next float is as far as it gets.
+        # In a tail without any spread nothing says how far is far.
         spread = scale if scale > 0 else float(values[-1] - values[0]) / n
-        smallest = float(np.spacing(max(abs(start), 1.0)))
-        return cls(values, -np.log(p), max(spread, smallest))
+        rounding = _ROUNDING * max(abs(float(start)), 1.0)
+        return cls(values, -np.log(p), max(spread, rounding, resolution))
 
     def __call__(self, scores: ArrayLike) -> NDArray[np.float64]:
         """Return the evidence of anomaly scores; it is never negative."""

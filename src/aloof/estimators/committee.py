@@ -488,7 +488,10 @@ class Committee(DualPriorVAE):
         shared = np.flatnonzero(task.folds == NO_FOLD)
         if len(shared):
             shares[shared] = self._forests[name].score(inputs[shared])
-        self._evidence[name] = Evidence.fit(shares[task.normal])
+        # Trees that are sure of all rows they did not see do not say how far is far: then one
+        # tree more that finds a row anomalous is one more unit.
+        one_tree = 1.0 / self._forests[name].n_trees
+        self._evidence[name] = Evidence.fit(shares[task.normal], resolution=one_tree)
         return shares
 
     def _weigh(self, task: Prepared, shares: Mapping[str, NDArray[np.float64]]) -> None:

@@ -1,4 +1,4 @@
-"""Evidence: a normal row has more than t with probability exp(-t), in any unit of the scores."""
+"""Evidence: a normal row has more than t with probability exp(-t), whatever the unit."""
 
 from __future__ import annotations
 

@@ -186,7 +186,9 @@ def _steps(spec: ImageSpecification, called: str, known: Mapping[str, Any]) -> d
 
 def _detector(spec: ImageSpecification, case: ImageCase, detector: Detector) -> Baseline:
     """Return a shallow peer."""
-    own = {} if detector.name == "iforest" else {"max_rows": spec.rows_of(detector)}
+    own: dict[str, Any] = {}
+    if detector.name != "iforest":
+        own["max_rows"] = spec.rows_of(detector)
     if detector.name == "kde":
         own["bandwidths"] = _BANDWIDTHS
     return BASELINES[detector.name](random_state=_seeds(case, 1)[0], **own)

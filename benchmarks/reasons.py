@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from sklearn.datasets import load_breast_cancer
 
 import aloof
-from aloof import VAE, DualPriorVAE, MaxMinVAE
+from aloof import VAE, Committee, DualPriorVAE, MaxMinVAE
 from aloof.bench.provenance import provenance
 from aloof.models.table import TableExplanation
 
@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from payments import payments, write
 
 Draw = Callable[[int], np.ndarray]
-DETECTORS = {"vae": VAE, "dp": DualPriorVAE, "mml": MaxMinVAE}
+DETECTORS = {"vae": VAE, "dp": DualPriorVAE, "mml": MaxMinVAE, "committee": Committee}
 N_TRAIN, N_LABELLED, N_MOVED = 800, 12, 400
 
 

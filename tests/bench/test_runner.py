@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -432,6 +433,30 @@ def test_what_a_group_has_told_when_time_is_up_is_kept() -> None:
         assert [case for case, _ in results] == [1, 2, 3][:told]
         assert sum(event.kind == "outcome" for event in events) == told
         assert (events[-1].kind, events[-1].n_cases) == end
+
+
+def test_a_deadline_ends_a_step_that_never_asks() -> None:
+    def work(tell: Any) -> Any:
+        yield {"status": "ok"}
+        while True:  # as long as an epoch of a large network
+            time.sleep(0.01)
+
+    before = signal.getsignal(signal.SIGALRM)
+    events: list[Event] = []
+    started = time.monotonic()
+    results = []
+    for result in workers.execute(
+        [Group("one", (1, 2), lambda: work)],
+        n_workers=1,
+        on_event=events.append,
+        deadline=Deadline(0.3),
+    ):
+        time.sleep(0.6)  # writing it down takes longer than there is time, and is not cut short
+        results.append(result)
+    assert [case for case, _ in results] == [1]
+    assert time.monotonic() - started < 20
+    assert (events[-1].kind, events[-1].n_cases) == ("left", 1)
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_a_deadline_ends_workers(study: Callable[..., OddsStudy], tmp_path: Path) -> None:

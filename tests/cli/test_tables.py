@@ -533,3 +533,26 @@ def test_help_teaches_with_an_example(command: str) -> None:
     assert done.exit_code == 0
     assert f"aloof {command} " in done.output
     assert "Example" in done.output
+
+
+def test_hidden_anomalies_are_said_where_people_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenth of the anomalies is labelled; the others are among the rows nobody looked at."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    X[:40, 0] += 6
+    labels = ["yes"] * 12 + [""] * 488
+    pa_csv.write_csv(
+        pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "bad": labels}), "x.csv"
+    )
+    done = aloof(*shlex.split("fit x.csv --label bad --members 3 --epochs 40 --out model"))
+    assert done.exit_code == 0, done.stderr
+    said = re.search(r"About (\d+) rows without a label look like the labelled", done.stdout)
+    assert said
+    assert 12 <= int(said[1]) <= 40
+    for command in ("info", "card"):
+        found = aloof(command, "model").stdout
+        assert "Hidden anomalies" in found
+        assert f"about {said[1]} rows without a label look like the labelled ones" in found

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 __all__ = ["Deadline", "TimeIsUp"]
+
+_T = TypeVar("_T")
 
 
 class TimeIsUp(BaseException):
@@ -54,3 +59,43 @@ class Deadline:
         """Raise `TimeIsUp` if it is."""
         if not self.left:
             raise TimeIsUp
+
+    def guard(self, items: Iterator[_T]) -> Iterator[_T]:
+        """Yield items, and raise `TimeIsUp` in the middle of making one when it is.
+
+        A step of a large network may take minutes, and nobody could ask in between. What is
+        done with an item, such as writing it down, is never interrupted. Only the main thread
+        of a system with timers can do this, by the system's clock; elsewhere, whoever makes the
+        items has to ask.
+        """
+        making = False
+
+        def ring(*_: object) -> None:
+            if making:
+                raise TimeIsUp
+
+        with self._alarm(ring):
+            while True:
+                making = True
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+                finally:
+                    making = False
+                yield item
+
+    @contextmanager
+    def _alarm(self, ring: Callable[..., None]) -> Iterator[None]:
+        rings = hasattr(signal, "setitimer") and self._clock is time.monotonic
+        if not rings or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, ring)
+        # Again and again: an alarm that comes while an item is used is for the next one.
+        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3), 1.0)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

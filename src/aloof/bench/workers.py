@@ -122,13 +122,19 @@ def _here(group: Group[Any], on_event: EventCallback, deadline: Deadline | None)
     on_event(Event("started", group.label, len(group.cases)))
     left = len(group.cases)
     try:
-        outcomes = group.prepare()(_teller(group.label, on_event, deadline))
-        for result in _told(group, outcomes, on_event):
+        tell = _teller(group.label, on_event, deadline)
+        results = _told(group, _outcomes(group, tell), on_event)
+        for result in results if deadline is None else deadline.guard(results):
             yield result
             left -= 1
     except TimeIsUp:
         kind: Literal["left", "finished"] = "left" if left else "finished"
         on_event(Event(kind, group.label, left or len(group.cases)))
+
+
+def _outcomes(group: Group[Any], tell: Tell) -> Iterator[Outcome]:
+    """Run a group once the first outcome is asked for."""
+    yield from group.prepare()(tell)
 
 
 def _pool(

@@ -297,6 +297,7 @@ class Model(ABC):
         return [
             ("Method", f"{self.title} ({type(detector).__name__})"),
             *self._origin(),
+            *self._hidden(),
             (
                 "Calibrated with",
                 "nothing, so there are no p-values"
@@ -316,6 +317,16 @@ class Model(ABC):
                 f"the KL divergence {detector.beta_kl:g}",
             ),
         ]
+
+    def _hidden(self) -> list[tuple[str, str]]:
+        """Say how many rows without a label look like labelled anomalies, if any do."""
+        if not (n := self.training.get("n_suspects")):
+            return []
+        words = (
+            f"about {n:,} {self.things} without a label look like the labelled ones; they are "
+            f"nobody's neighbours. To see such {self.things}: aloof review"
+        )
+        return [("Hidden anomalies", words)]
 
     def _lineage(self) -> list[tuple[str, str]]:
         """Say which version it is, and what it learned from answers."""

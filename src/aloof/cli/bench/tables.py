@@ -70,7 +70,8 @@ def tables(
         str | None,
         typer.Option(
             help="Names with commas between: dp, mml, any detector of aloof, any peer "
-            "(random-forest, knn, deep-sad, ...), ours, peers or all. Default: ours."
+            "(random-forest, knn, deep-sad, ...), ours, peers or all. Default: ours and "
+            "committee."
         ),
     ] = None,
     protocols: Annotated[

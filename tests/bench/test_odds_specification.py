@@ -37,7 +37,6 @@ def test_there_are_files() -> None:
     assert {path.stem for path in FILES} == {
         "odds-main",
         "odds-complete",
-        "odds-committee",
         "odds-ablation",
         "odds-ensemble",
         "odds-pollution",

@@ -53,7 +53,6 @@ def odds(name: str) -> Study[Any]:
             pytest.param(name, lambda name=name: odds(name), marks=real_data, id=name)
             for name in (
                 "odds-complete",
-                "odds-committee",
                 "odds-gamma-05",
                 "odds-pollution",
                 "odds-ensemble",

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from scipy.io import savemat
 
 from aloof.bench.tabular import DEVELOPMENT, GROUPS, Reading, TableTask, find_tables, read_table
+from aloof.bench.tabular.corruptions import CORRUPTIONS
 from aloof.bench.tabular.tasks import filled
 from aloof.datasets import ImageDataset
 from aloof.exceptions import AloofError, ExperimentError
@@ -145,7 +147,8 @@ def test_gaps_are_filled_from_training_rows_alone() -> None:
 def test_there_are_enough_development_tasks_and_none_of_odds() -> None:
     assert len(DEVELOPMENT) >= 40
     assert len(GROUPS["images"]) == 6
-    assert len(GROUPS["keel"]) + len(GROUPS["images"]) == len(DEVELOPMENT)
+    assert {*GROUPS["keel"], *GROUPS["images"]} == set(GROUPS["development"])
+    assert {*GROUPS["development"], *GROUPS["corruptions"]} == set(DEVELOPMENT)
     for name in DEVELOPMENT:
         words = ("satimage", "shuttle", "thyroid", "cardio", "arrhythmia", "satellite")
         assert not any(word in name for word in words)
@@ -163,7 +166,9 @@ def test_a_task_is_made_as_it_says() -> None:
     assert len(set(rarest.kinds[rarest.y == 1])) == 3
 
 
-def test_images_become_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def images(monkeypatch: pytest.MonkeyPatch) -> NDArray[np.uint8]:
+    """In the place of MNIST and Fashion-MNIST."""
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (300, 1, 28, 28), np.uint8)
     classes = np.arange(300) % 10
@@ -171,6 +176,43 @@ def test_images_become_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         "mnist", images, classes, images[:0], classes[:0], tuple("0123456789"), "digest"
     )
     monkeypatch.setattr("aloof.bench.tabular.development._images", lambda name: data)
+    return images
+
+
+def test_images_that_went_wrong_are_anomalies(images: NDArray[np.uint8]) -> None:
+    for name in GROUPS["corruptions"]:
+        task, again = DEVELOPMENT[name].load(), DEVELOPMENT[name].load()
+        assert np.array_equal(task.X, again.X)
+        assert task.X.shape == (90, {"pca": 30, "blocks": 49}[name.split("-")[-2]])
+        kinds, counts = np.unique(task.kinds[task.y == 1], return_counts=True)
+        assert {*kinds} == {*CORRUPTIONS}
+        assert counts.sum() == 15
+        assert set(task.kinds[task.y == 0]) == {"normal"}
+
+
+@pytest.mark.parametrize("kind", CORRUPTIONS)
+def test_a_corruption_changes_every_image_and_nothing_else(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    whole = rng.uniform(0.3, 0.8, (20, 28, 28))
+    before = whole.copy()
+    found = CORRUPTIONS[kind](whole, np.random.default_rng(1))
+    assert np.array_equal(whole, before)
+    assert found.shape == whole.shape
+    assert found.min() >= 0
+    assert found.max() <= 1
+    assert (np.abs(found - whole).mean((1, 2)) > 0.01).all()
+    changed = (found != whole).mean((1, 2))
+    if kind == "line":
+        np.testing.assert_allclose(changed, 2 / 28)
+    if kind == "hole":
+        np.testing.assert_allclose(changed, 81 / 784)
+    if kind == "shift":
+        np.testing.assert_allclose(
+            np.sort(found.reshape(20, -1)), np.sort(whole.reshape(20, -1))
+        )
+
+
+def test_images_become_rows(images: NDArray[np.uint8]) -> None:
     shapes = {}
     for name in GROUPS["images"]:
         task = DEVELOPMENT[name].load()

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+from aloof.bench.tabular.corruptions import CORRUPTIONS
 from aloof.bench.tabular.tasks import TableTask, digest
 from aloof.datasets import ImageDataset, KeelTables, PublicImages, find_dataset
 
-__all__ = ["DEVELOPMENT", "GROUPS", "DevelopmentTask", "ImageRows", "Keel"]
+__all__ = ["DEVELOPMENT", "GROUPS", "CorruptedImages", "DevelopmentTask", "ImageRows", "Keel"]
 
 _MOST_NORMAL, _MOST_ANOMALIES = 4000, 1700  # of a table of KEEL
-_IMAGES_NORMAL, _IMAGES_ANOMALIES = 3000, 1700
+_IMAGES_NORMAL, _IMAGES_ANOMALIES, _CORRUPTED = 3000, 1700, 600
 _PCA_ROWS, _COMPONENTS, _BLOCK, _PIXELS, _NOISE = 10_000, 30, 4, 40, 20
 
 
@@ -117,11 +118,53 @@ class ImageRows(DevelopmentTask):
         normal = np.isin(data.train_labels, order[: self.n_normal])
         kept, y = _drawn(normal, ~normal, _IMAGES_NORMAL, _IMAGES_ANOMALIES)
         pixels = data.train[:, 0] / 255.0
-        X = {"pca": _components, "blocks": _blocks, "pixels": _some_pixels}[self.columns](
-            pixels, kept
-        )
+        X = _COLUMNS[self.columns](pixels[:_PCA_ROWS], pixels[kept])
         kinds = np.array(data.classes)[data.train_labels[kept]]
         return TableTask(self.name, X, y, digest(self, data.sha256), kinds)
+
+
+@dataclass(frozen=True)
+class CorruptedImages(DevelopmentTask):
+    """Images as rows of numbers; anomalies are images like the normal ones that went wrong.
+
+    Attributes
+    ----------
+    images
+        The data set.
+    columns
+        As in `ImageRows`.
+    n_normal
+        How many classes there are; each way to go wrong is a kind.
+    seed
+        Of the draw of the classes, and of what goes wrong.
+    """
+
+    images: str
+    columns: Literal["pca", "blocks"]
+    n_normal: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Data set and columns."""
+        return f"{self.images}-{self.columns}-corrupted"
+
+    def load(self) -> TableTask:
+        """Read the training images, keep 3,000 of them, and let 600 others go wrong."""
+        data = _images(self.images)
+        rng = np.random.default_rng(self.seed)
+        chosen = rng.permutation(len(data.classes))[: self.n_normal]
+        places = rng.permutation(np.flatnonzero(np.isin(data.train_labels, chosen)))
+        pixels = data.train[:, 0] / 255.0
+        n = min(_IMAGES_NORMAL, 5 * len(places) // 6)
+        images, kinds = [pixels[places[:n]]], ["normal"] * n
+        others = np.array_split(places[n : n + _CORRUPTED], len(CORRUPTIONS))
+        for (kind, corrupt), own in zip(CORRUPTIONS.items(), others, strict=True):
+            images.append(corrupt(pixels[own], rng))
+            kinds += [kind] * len(own)
+        X = _COLUMNS[self.columns](pixels[:_PCA_ROWS], np.concatenate(images))
+        y = np.array([kind != "normal" for kind in kinds]).astype(np.int64)
+        return TableTask(self.name, X, y, digest(self, data.sha256), np.array(kinds))
 
 
 def _drawn(
@@ -141,29 +184,33 @@ def _images(name: str) -> ImageDataset:
     return find_dataset(name, PublicImages).load()
 
 
-def _components(pixels: NDArray[np.float64], kept: NDArray[np.int64]) -> NDArray[np.float64]:
+def _components(known: NDArray[np.float64], images: NDArray[np.float64]) -> NDArray[np.float64]:
     """Project on the directions of most variance among images of all classes."""
-    flat = pixels.reshape(len(pixels), -1)
-    pca = PCA(_COMPONENTS, svd_solver="covariance_eigh").fit(flat[:_PCA_ROWS])
-    return np.asarray(pca.transform(flat[kept]), np.float64)
+    pca = PCA(_COMPONENTS, svd_solver="covariance_eigh").fit(known.reshape(len(known), -1))
+    return np.asarray(pca.transform(images.reshape(len(images), -1)), np.float64)
 
 
-def _blocks(pixels: NDArray[np.float64], kept: NDArray[np.int64]) -> NDArray[np.float64]:
-    n, side = len(kept), pixels.shape[1] // _BLOCK
-    blocks = pixels[kept].reshape(n, side, _BLOCK, side, _BLOCK).mean((2, 4))
+def _blocks(known: NDArray[np.float64], images: NDArray[np.float64]) -> NDArray[np.float64]:
+    n, side = len(images), images.shape[1] // _BLOCK
+    blocks = images.reshape(n, side, _BLOCK, side, _BLOCK).mean((2, 4))
     return _varying(blocks.reshape(n, -1))
 
 
-def _some_pixels(pixels: NDArray[np.float64], kept: NDArray[np.int64]) -> NDArray[np.float64]:
+def _some_pixels(
+    known: NDArray[np.float64], images: NDArray[np.float64]
+) -> NDArray[np.float64]:
     rng = np.random.default_rng(0)
-    flat = _varying(pixels[kept].reshape(len(kept), -1))
+    flat = _varying(images.reshape(len(images), -1))
     chosen = rng.permutation(flat.shape[1])[:_PIXELS]
-    return np.concatenate([flat[:, chosen], rng.normal(size=(len(kept), _NOISE))], 1)
+    return np.concatenate([flat[:, chosen], rng.normal(size=(len(images), _NOISE))], 1)
 
 
 def _varying(X: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(X[:, X.std(0) > 0])
 
+
+# From some images of all classes, and those that are the rows.
+_COLUMNS = {"pca": _components, "blocks": _blocks, "pixels": _some_pixels}
 
 _MULTI = (
     Keel("texture", 3, 3, 1),
@@ -199,12 +246,22 @@ _IMAGES: tuple[DevelopmentTask, ...] = (
     ImageRows("fashion-mnist", "pixels", 5, 3),
 )
 
-DEVELOPMENT: Mapping[str, DevelopmentTask] = {task.name: task for task in (*_KEEL, *_IMAGES)}
+_CORRUPTIONS: tuple[DevelopmentTask, ...] = (
+    CorruptedImages("mnist", "pca", 3, 1),
+    CorruptedImages("mnist", "blocks", 3, 2),
+    CorruptedImages("fashion-mnist", "pca", 3, 1),
+    CorruptedImages("fashion-mnist", "blocks", 3, 2),
+)
+
+DEVELOPMENT: Mapping[str, DevelopmentTask] = {
+    task.name: task for task in (*_KEEL, *_IMAGES, *_CORRUPTIONS)
+}
 """By name."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "development": tuple(DEVELOPMENT),
+    "development": tuple(task.name for task in (*_KEEL, *_IMAGES)),
     "keel": tuple(task.name for task in _KEEL),
     "images": tuple(task.name for task in _IMAGES),
+    "corruptions": tuple(task.name for task in _CORRUPTIONS),
 }
-"""Names that stand for many."""
+"""Names that stand for many. The choices of this package were made on ``development``."""

@@ -38,8 +38,8 @@ def tables(
         str | None,
         typer.Option(
             help="Names with commas between: of files without their endings, or of "
-            "development tasks, where development, keel and images stand for many. "
-            "Default: all."
+            "development tasks, where development, keel, images and corruptions stand for "
+            "many. Default: all files, or development."
         ),
     ] = None,
     label: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -294,6 +295,21 @@ def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> No
 
 
 _TIMES = ("finished", "seconds", "stacked")
+
+
+def test_the_folder_of_another_image_set_is_refused(
+    stripes: ImageDataset, tmp_path: Path
+) -> None:
+    record = {"dataset": "mnist", "method": "vae", "normal": 0, "anomaly": -1, "gamma_l": 0.0}
+    path = tmp_path / "records.jsonl"
+    path.write_text(json.dumps({**record, "gamma_p": 0.0, "seed": 0, "variant": ""}) + "\n")
+    before = path.read_bytes()
+    with pytest.raises(
+        ExperimentError, match=r"it is of mnist, and this is fashion-mnist.*Nothing was changed"
+    ):
+        run_study(sweep({**SMALL, "methods": ["vae"]}, stripes), tmp_path, device="cpu")
+    assert [p.name for p in tmp_path.iterdir()] == ["records.jsonl"]
+    assert path.read_bytes() == before
 
 
 def test_a_killed_plan_of_all_pairs_resumes_to_the_same_records(

@@ -208,6 +208,33 @@ def test_what_was_not_run_is_empty_and_not_in_a_mean(spec: OddsSpecification) ->
     assert lines(spec, [block])["aloof", "dp", "cardio"]["auroc_mean"] == ""
 
 
+def test_a_system_without_any_result_is_named_below() -> None:
+    spec = make(methods=["dp", "knn", "ecod"])
+    gone = [("knn", name, seed) for name in spec.datasets for seed in range(4)]
+    text = to_markdown(make_grids(summarise(spec, make_records(spec, skip=gone))), title="T")
+    assert "| knn |" not in text
+    assert "- Without any result here: knn." in text
+
+
+def test_the_committee_is_compared_with_peers_in_our_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has no setting of its own."""
+    for name in ("cardio", "thyroid"):
+        monkeypatch.setitem(VALUES, ("committee", name), VALUES["dp", name] + 0.01)
+    spec = make(methods=["committee", "dp", "knn", "ecod"], setting=["ours", "paper"])
+    (block,) = summarise(spec, make_records(spec))
+    (committee,) = [system for system in block.rows if system.method == "committee"]
+    peer = block.best_peer["ours", "standard"]["cardio"]
+    expected = 100 * (VALUES["committee", "cardio"] - VALUES[peer.method, "cardio"])[0].mean()
+    found = block.ahead(committee, "cardio")
+    assert found is not None
+    assert found.difference == pytest.approx(expected)
+    assert lines(spec, [block])["aloof", "committee", "cardio"]["best_peer"] == peer.label
+    (grid,) = [grid for grid in make_grids([block]) if "ahead" in grid.title]
+    assert [row[0] for row in grid.rows].count("committee") == 1
+
+
 def test_the_papers_figures_are_marked_and_only_where_they_hold(
     spec: OddsSpecification, block: Block
 ) -> None:

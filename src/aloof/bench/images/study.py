@@ -75,8 +75,11 @@ class ImageStudy(Study[ImageCase]):
         return self.spec.title or f"{self.spec.dataset}: labelled anomalies"
 
     def case_of(self, record: Record) -> ImageCase:
-        """Return what a record is about."""
-        return super().case_of(with_setting(record))
+        """Return what a record is about; one of another image set is an error."""
+        case = super().case_of(with_setting(record))
+        if case.dataset != self.spec.dataset:
+            raise ValueError(f"it is of {case.dataset}, and this is {self.spec.dataset}")
+        return case
 
     def split(self, case: ImageCase) -> ImageSplit:
         """Return the rows of a case."""

@@ -44,6 +44,12 @@ class Block:
         return sorted(self.spec.systems, key=lambda system: not system.ours)
 
     @cached_property
+    def started(self) -> list[System]:
+        """Those with a record of any set, be it of a failure."""
+        cells, names = self.cells, self.spec.datasets
+        return [s for s in self.rows if any(cells[s, name].records for name in names)]
+
+    @cached_property
     def feasible(self) -> tuple[str, ...]:
         """The data sets with enough anomalies for the condition; means are over these."""
         systems = self.spec.systems
@@ -68,12 +74,18 @@ class Block:
         """By kind and data set, the peer with the best mean AUROC of those with every seed."""
         return {kind: self._best_peer(System("", kind[0], "", kind[1])) for kind in self.kinds}
 
+    def kind_of(self, system: System) -> Kind:
+        """Return what a system is compared within; without a setting, the first there is."""
+        own = system.setting, system.scaling
+        others = (kind for kind in self.kinds if kind[1] == system.scaling)
+        return own if own in self.kinds else next(others)
+
     def ahead(self, system: System, name: str) -> Paired | None:
         """Return how far one of ours is ahead of the best peer of its kind on a data set."""
         own = self.cells[system, name].percent("auroc")
         if not system.ours or not own:
             return None
-        peer = self.best_peer[system.setting, system.scaling].get(name)
+        peer = self.best_peer[self.kind_of(system)].get(name)
         return None if peer is None else paired(own, self.cells[peer, name].percent("auroc"))
 
     def _best_peer(self, one: System) -> dict[str, System]:

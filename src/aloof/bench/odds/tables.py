@@ -36,7 +36,7 @@ def csv_lines(blocks: Sequence[Block]) -> Iterator[Line]:
         condition = {"gamma_l": block.gamma_l, "gamma_p": block.gamma_p}
         for (system, name), cell in block.cells.items():
             test = block.ahead(system, name)
-            peers = block.best_peer.get((system.setting, system.scaling), {})
+            peers = block.best_peer[block.kind_of(system)]
             seconds, p_value = cell.fit_seconds, None if test is None else test.p_value
             yield {
                 "source": "aloof",
@@ -80,7 +80,7 @@ def _figures(block: Block, measure: str) -> Grid:
     """Return means and standard deviations, the best of each column in bold."""
     spec = block.spec
     rows, means = [], []
-    for system in block.rows:
+    for system in block.started:
         found = [block.cells[system, name].moments(measure) for name in spec.datasets]
         overall = block.overall(system, measure)
         texts = [
@@ -100,7 +100,7 @@ def _figures(block: Block, measure: str) -> Grid:
         bold |= best_cells(
             [
                 m if s.meets(one) else [np.nan] * len(m)
-                for s, m in zip(block.rows, means, strict=True)
+                for s, m in zip(block.started, means, strict=True)
             ]
         )
     if measure == "auroc":
@@ -117,6 +117,8 @@ def _figures(block: Block, measure: str) -> Grid:
             "A system without a setting is compared with both."
         )
     notes += _notes(block) if measure == "auroc" else []
+    if waiting := [s.label for s in block.rows if s not in block.started]:
+        notes.append(f"Without any result here: {', '.join(waiting)}.")
     if any(system.unfair for system in spec.systems):
         notes.append(
             "Unfair: tuned with the labels of a tenth of the test rows, as the paper's "
@@ -175,7 +177,7 @@ def _comparisons(block: Block) -> Grid:
         found = [
             (system.label, *("" if test is None else test.text for test in tests))
             for system in block.spec.systems
-            if (system.setting, system.scaling) == kind
+            if block.kind_of(system) == kind
             and any(tests := [block.ahead(system, name) for name in names])
         ]
         if found:
@@ -191,7 +193,7 @@ def _comparisons(block: Block) -> Grid:
 
 def _times(block: Block) -> Grid:
     rows = []
-    for system in block.rows:
+    for system in block.started:
         seconds = [block.cells[system, name].fit_seconds for name in block.spec.datasets]
         rows.append((system.label, *("" if np.isnan(s) else f"{s:.2f}" for s in seconds)))
     notes = (

@@ -6,9 +6,10 @@ Fits a committee to development tasks (see `aloof bench tables`) and records the
 average precision of the whole, of every view alone, of the trees alone, of the whole without
 each of them, and of other ways to combine them. So it does for what a committee does not have:
 the contrast of distances to normal rows and to labelled anomalies, of values and of the plain
-VAE's codes, as a third voice beside the two sets of trees. All come from one fit: the evidence
-of views that were left out is left out of the mean. Results go to a file of JSON lines; what is
-there is not run again.
+VAE's codes, as a third voice beside the two sets of trees; and nearest neighbours among those
+codes, beside the neighbours among values and in their place. All come from one fit: the
+evidence of views that were left out is left out of the mean. Results go to a file of JSON
+lines; what is there is not run again.
 """
 
 from __future__ import annotations
@@ -57,18 +58,24 @@ def voices(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]]:
     yield "mean of ranks", np.mean([rankdata(part) for part in parts], axis=0)
     yield "mean of all", np.mean(parts, axis=0)
     yield "largest of all", np.max(parts, axis=0)
-    for name, evidence in contrasts(committee, trial):
+    for name, evidence in distances(committee, trial):
         yield name, evidence
-        more = {**trees, name: evidence}
-        yield f"with {name}", whole(views, more, committee.tree_weight_)
+        if name == "neighbours of codes":
+            more = {**views, name: evidence}
+            yield f"with {name}", whole(more, trees, committee.tree_weight_)
+            instead = without(more, "neighbours")
+            yield f"{name} instead", whole(instead, trees, committee.tree_weight_)
+        else:
+            more = {**trees, name: evidence}
+            yield f"with {name}", whole(views, more, committee.tree_weight_)
 
 
-def contrasts(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]]:
-    """Yield the evidence of contrasts, weighed by training rows that are not anomalies."""
+def distances(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]]:
+    """Yield the evidence of distances, weighed by training rows that are not anomalies."""
     plain = dict(committee._views()).get("plain", committee)
     spaces = {
-        "contrast": committee.scaling_.transform,
-        "contrast of codes": lambda X: np.concatenate(plain.latent(X), axis=1),
+        "values": committee.scaling_.transform,
+        "codes": lambda X: np.concatenate(plain.latent(X), axis=1),
     }
     anomalies = np.flatnonzero(trial.y == 1)
     trusted = np.setdiff1d(np.flatnonzero(trial.y != 1), committee.suspects_)
@@ -79,7 +86,11 @@ def contrasts(committee: Committee, trial: Trial) -> Iterator[tuple[str, Scores]
         rows, new = look(trial.X), look(trial.X_test)
         normal, labelled = Neighbours(rows[near]), Neighbours(rows[anomalies], k=1)
         known = contrast(normal, labelled, rows, own)[trial.y != 1]
-        yield name, Evidence.fit(known)(contrast(normal, labelled, new))
+        called = "contrast" if name == "values" else f"contrast of {name}"
+        yield called, Evidence.fit(known)(contrast(normal, labelled, new))
+        if name == "codes":  # a committee has those of values
+            far = normal.distance(rows, own)[trial.y != 1]
+            yield "neighbours of codes", Evidence.fit(far)(normal.distance(new))
 
 
 def contrast(

@@ -45,7 +45,7 @@ _CONVENTIONS: dict[str, dict[int, int]] = {
 _HINT = (
     "aloof expects 1 for anomalies, 0 for normal rows and -1, NaN or None for unlabelled "
     "ones. Convert with aloof.encode_labels(y, convention), or let a detector do it: "
-    "DualPriorVAE(labels=convention). The convention is one of "
+    "detector.set_params(labels=convention). The convention is one of "
     f"{', '.join(map(repr, _CONVENTIONS))} or a mapping such as {{'fraud': 1, 'ok': 0}}."
 )
 

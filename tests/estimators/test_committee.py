@@ -158,6 +158,18 @@ def test_trees_that_are_always_right_do_not_drown_what_the_views_say() -> None:
     assert roc_auc_score(strange, scores) > 0.99
 
 
+@pytest.mark.parametrize(("n_labelled", "n_columns"), [(2, 4), (3, 2), (6, 5000)])
+def test_few_labels_and_any_number_of_columns(n_labelled: int, n_columns: int) -> None:
+    X, y = table(n=80, n_labelled=n_labelled)
+    rng = np.random.default_rng(2)
+    wide = np.concatenate([X[:, :2], rng.normal(size=(len(X), n_columns - 2))], axis=1)
+    committee = quick(max_epochs=2, n_trees=12).fit(wide, y)
+    found = committee.explain(wide[-9:])
+    assert np.isfinite(found.score).all()
+    np.testing.assert_allclose(found.contributions.sum(1), found.score, rtol=1e-9)
+    assert 0 <= committee.tree_weight_ <= 1
+
+
 @pytest.mark.parametrize("n_labelled", [2, 10])
 def test_of_equal_rows_nothing_is_learned_from_labels(n_labelled: int) -> None:
     X, y = table(n_labelled=n_labelled)

@@ -13,6 +13,8 @@ __all__ = ["Deadline", "TimeIsUp"]
 
 _T = TypeVar("_T")
 
+_AGAIN = 5.0  # seconds
+
 
 class TimeIsUp(BaseException):
     """Raised inside of a group that is running when its time is up.
@@ -92,8 +94,8 @@ class Deadline:
             yield
             return
         before = signal.signal(signal.SIGALRM, ring)
-        # Again and again: an alarm that comes while an item is used is for the next one.
-        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3), 1.0)
+        # It goes off again: an item may have been in use, or code running that cannot raise.
+        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3), _AGAIN)
         try:
             yield
         finally:

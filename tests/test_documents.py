@@ -60,6 +60,14 @@ def test_links_of_the_documents_lead_somewhere() -> None:
                 assert path.is_dir() or path.stat().st_size > 200, f"{target} is empty"
 
 
+def test_every_item_of_a_list_begins_a_line() -> None:
+    """Whoever wraps lines anew runs items together, and nobody sees it in the source."""
+    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        prose = re.sub(r"```.*?```|`[^`]*`|<!--.*?-->", "", document.read_text(), flags=re.DOTALL)
+        found = re.search(r"^.*[.:;] \*(?:\s|$).*$", prose, re.MULTILINE)
+        assert found is None, f"{document.name}: {found[0] if found else ''}"
+
+
 def test_docstrings_name_all_parameters_and_no_others() -> None:
     """A parameter that ``help`` does not show is a parameter nobody finds."""
     for detector in DETECTORS.values():

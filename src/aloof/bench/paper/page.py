@@ -260,7 +260,7 @@ def _peers(fillings: Sequence[Filling], table: str) -> Grid | None:
     """Return a line for each cell of a peer, with what filled it."""
     if not fillings:
         return None
-    header = ("system", _conditions(table), "the paper", "found", "difference", "made with")
+    header = ("system", _conditions(table), "the paper", "ours", "difference", "run as")
     rows = (
         (
             f.cell.row,

@@ -66,3 +66,18 @@ def test_the_resolution_does_not_matter_where_rows_differ() -> None:
     np.testing.assert_array_equal(
         Evidence.fit(own)(others), Evidence.fit(own, resolution=0.005)(others)
     )
+
+
+@pytest.mark.parametrize("share", [0.9, 0.94, 0.951, 0.97])
+def test_a_normal_row_has_its_evidence_where_most_have_the_same_score(share: float) -> None:
+    """As trees that find nothing in most rows: what they find in the others means as much."""
+
+    def drawn(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        return np.where(rng.random(N) < share, 0.0, rng.exponential(size=N))
+
+    found = Evidence.fit(drawn(0))(drawn(1))
+    for t in (4.0, 5.0):
+        expected = np.exp(-t)
+        assert (found > t).mean() == pytest.approx(expected, abs=4 * np.sqrt(2 * expected / N))
+    assert found.min() == pytest.approx(-np.log(share / 2 + 1 - share), abs=0.05)

@@ -13,7 +13,7 @@ __all__ = ["Deadline", "TimeIsUp"]
 
 _T = TypeVar("_T")
 
-_AGAIN = 5.0  # seconds
+_AGAIN, _LONGEST = 5.0, 1e8  # seconds
 
 
 class TimeIsUp(BaseException):
@@ -35,6 +35,9 @@ class Deadline:
         anything may be started while there is time.
     clock
         Returns seconds that only ever grow.
+    grace
+        Seconds after the end in which what is running may say that it got somewhere, and is
+        stopped there. Then it is stopped wherever it is.
     """
 
     def __init__(
@@ -42,8 +45,10 @@ class Deadline:
         seconds: float,
         estimate: Callable[[Sequence[Any]], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        grace: float = 30.0,
     ) -> None:
         self._clock = clock
+        self._grace = grace
         self._end = clock() + seconds
         self._estimate = estimate
 
@@ -63,7 +68,7 @@ class Deadline:
             raise TimeIsUp
 
     def guard(self, items: Iterator[_T]) -> Iterator[_T]:
-        """Yield items, and raise `TimeIsUp` in the middle of making one when it is.
+        """Yield items, and raise `TimeIsUp` in the middle of making one, after the grace.
 
         A step of a large network may take minutes, and nobody could ask in between. What is
         done with an item, such as writing it down, is never interrupted. Only the main thread
@@ -95,7 +100,8 @@ class Deadline:
             return
         before = signal.signal(signal.SIGALRM, ring)
         # It goes off again: an item may have been in use, or code running that cannot raise.
-        signal.setitimer(signal.ITIMER_REAL, max(self.left, 1e-3), _AGAIN)
+        seconds = min(max(self.left + self._grace, 1e-3), _LONGEST)
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
         try:
             yield
         finally:

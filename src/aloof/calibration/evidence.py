@@ -68,6 +68,10 @@ class Evidence:
         n_tail = min(max(_FEWEST, round(_TAIL * n)), max(1, n // 2))
         start = ordered[n - n_tail]
         scale = float((ordered[n - n_tail :] - start).mean())
+        if ordered[n - n_tail - 1] == start < ordered[-1] and n_tail < n:
+            # Equal scores run into the tail, which then begins above them.
+            above = ordered[ordered > start]
+            n_tail, scale, start = len(above), float((above - start).mean()), above[0]
         values, first, counts = np.unique(ordered, return_index=True, return_counts=True)
         p = (n - first - 0.5 * counts) / n
         body = values <= start

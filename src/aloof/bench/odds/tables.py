@@ -114,7 +114,8 @@ def _figures(block: Block, measure: str) -> Grid:
     if len(block.kinds) > 1:
         notes.append(
             "Settings and scalings are not compared with each other: the best of each is bold. "
-            "A system without a setting is compared with both."
+            "A peer without a setting is compared with both; the committee has none either and "
+            "is compared with peers in the first."
         )
     notes += _notes(block) if measure == "auroc" else []
     if waiting := [s.label for s in block.rows if s not in block.started]:
@@ -211,7 +212,7 @@ def _pollution(blocks: Sequence[Block]) -> Iterator[Grid]:
         if block.gamma_p == 0 or block.gamma_l not in clean:
             continue
         rows = []
-        for system in block.rows:
+        for system in block.started:
             changes = []
             for name in block.spec.datasets:
                 own, without = (b.cells[system, name] for b in (block, clean[block.gamma_l]))

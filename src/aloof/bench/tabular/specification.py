@@ -70,7 +70,8 @@ class TablesSpecification(Specification):
         With a table in each file; empty: development tasks.
     tasks
         By name: of files without their endings, or of development tasks, where
-        ``development``, ``keel`` and ``images`` stand for many. Empty: all.
+        ``development``, ``keel``, ``images`` and ``corruptions`` stand for many. Empty: all
+        files, or ``development``.
     label, kind, anomaly_values, ignore
         What the columns of files mean; see `aloof.bench.tabular.files.Reading`.
     methods

@@ -52,6 +52,6 @@ def planning(
     table.csv, summary.csv (means), records.jsonl and models/. Stop it whenever you like: run
     the same command again to continue.
 
-    Our setting takes a quarter of an hour per seed on a CPU; the paper's needs a GPU. A quick
-    first try: **aloof bench planning --train 300 --worlds 20**
+    Our setting takes a quarter of an hour per seed on a CPU, the paper's over two hours. A
+    quick first try: **aloof bench planning --train 300 --worlds 20**
     """

@@ -139,7 +139,7 @@ def test_cardio(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_labels_that_were_not_declared_are_refused() -> None:
     for y, words in (
         (1 - 2 * Y, r"labels='sklearn-outlier'"),
-        (np.where(Y == 1, "a", "b"), r"DualPriorVAE\(labels=convention\)"),
+        (np.where(Y == 1, "a", "b"), r"detector\.set_params\(labels=convention\)"),
     ):
         with pytest.raises(LabelError, match=words):
             DualPriorVAE(**SHORT).fit(X, y)

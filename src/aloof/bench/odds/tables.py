@@ -114,9 +114,12 @@ def _figures(block: Block, measure: str) -> Grid:
     if len(block.kinds) > 1:
         notes.append(
             "Settings and scalings are not compared with each other: the best of each is bold. "
-            "A peer without a setting is compared with both; the committee has none either and "
-            "is compared with peers in the first."
+            "A system without a setting is compared with both."
         )
+        if own := [s.label for s in block.started if s.ours and not s.setting]:
+            notes.append(
+                f"{', '.join(own)}: compared with the best peers of the first setting."
+            )
     notes += _notes(block) if measure == "auroc" else []
     if waiting := [s.label for s in block.rows if s not in block.started]:
         notes.append(f"Without any result here: {', '.join(waiting)}.")

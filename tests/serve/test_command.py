@@ -72,6 +72,7 @@ def test_accepted_requests_are_answered_before_the_end(
     records = in_types(new)
     with started(folder, "--watch", 0) as server:
         answers: list[int] = []
+        resets: list[OSError] = []
         first = json.loads(ask(server.port, "/score", records[:1])[1])["results"]
 
         def work() -> None:
@@ -80,6 +81,9 @@ def test_accepted_requests_are_answered_before_the_end(
                     answers.append(ask(server.port, "/score", records * 20)[0])
                 except ConnectionRefusedError:
                     return  # the end; whoever had a connection must have had an answer
+                except ConnectionResetError as error:
+                    resets.append(error)  # the system had it, and the server not yet
+                    return
 
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
@@ -96,6 +100,7 @@ def test_accepted_requests_are_answered_before_the_end(
         _, log = server.communicate(timeout=60)
         assert len(answers) > 3
         assert set(answers) == {200}
+        assert len(resets) <= 1  # all three are waiting for an answer when it ends
         lines = [json.loads(line) for line in log.splitlines()]
         events = [line["event"] for line in lines]
         assert events[:2] == ["model in use", "listening"]

@@ -136,6 +136,8 @@ SHORT = {
     "devnet": {"max_epochs": 20},
     "prenet": {"max_epochs": 20},
     "ss-dgm": {"max_epochs": 20, "learning_rate": 3e-3},
+    "ss-dgm-m1-m2": {"max_epochs": 30, "pretrain_epochs": 30, "learning_rate": 3e-3},
+    "ss-dgm-m2": {"max_epochs": 30, "learning_rate": 3e-3},
     "tabpfn-v1": {"n_configurations": 2, "device": "cpu"},
 }
 PACKAGES = {"ecod": ["pyod"], "xgbod": ["pyod", "xgboost"], "lightgbm": ["lightgbm"]}
@@ -185,6 +187,8 @@ def fitted(make, visible, hidden):
 # What else makes a fit, or its scores, brief.
 SMALL = {
     "adgan": {"n_starts": 2, "search_steps": 2},
+    "ss-dgm-m1-m2": {"images": None, "hidden": (16, 8, 4)},
+    "ss-dgm-m2": {"hidden": (16, 8, 4)},
     "dadgt": {"images": None, "depth": 10, "widen": 1, "normality": "softmax"},
 }
 NETWORK = {"filters": (4, 8), "hidden": (16,), "latent_dim": 8, "kernel": 3}

@@ -32,6 +32,8 @@ REQUIRED = {
     "random-forest",
     "random-forest-balanced",
     "ss-dgm",
+    "ss-dgm-m1-m2",
+    "ss-dgm-m2",
     "tabpfn-v1",
     "xgbod",
 }
@@ -199,6 +201,8 @@ def test_bad_input_is_refused(name, make, fitted, hidden):
         ("autoencoder", {"weight_decay": -1.0, "hidden": ()}),
         ("ssad", {"nu": 2.0, "kappa": -1.0, "anomaly_limit": 0.0, "max_rows": 1}),
         ("ss-dgm", {"anomaly_share": 1.0, "classifier_weight": -1.0}),
+        ("ss-dgm-m2", {"classifier_weight": -1.0, "likelihood": "normal", "hidden": ()}),
+        ("ss-dgm-m1-m2", {"pretrain_epochs": 0, "images": {}, "likelihood": 3}),
         ("knn", {"n_neighbors": 0}),
         ("deep-sad", {"eta": "x", "pretrain_epochs": "x", "hidden": 8, "max_epochs": None}),
         ("deep-svdd", {"nu": "x", "objective": 3, "images": "x", "pretrain_weight_decay": "x"}),

@@ -28,10 +28,12 @@ LEARNERS = [
     "inclusive-nrf",
     "prenet",
     "ss-dgm",
+    "ss-dgm-m1-m2",
+    "ss-dgm-m2",
 ]
-REQUIRED = ["classifier", "devnet", "prenet", "ss-dgm"]
+REQUIRED = ["classifier", "devnet", "prenet", "ss-dgm", "ss-dgm-m1-m2", "ss-dgm-m2"]
 FOR_IMAGES = ["dadgt"]
-PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2}
+PHASES = {"deep-sad": 2, "deep-svdd": 2, "deep-svdd-soft": 2, "ss-dgm": 2, "ss-dgm-m1-m2": 2}
 
 
 @pytest.fixture(scope="module", params=["numbers", "images"])
@@ -256,6 +258,9 @@ def test_fit_takes_images(visible_images):
         ("deep-svdd-soft", {"nu": 0.2}),
         ("ss-dgm", {"classifier_weight": 50.0}),
         ("ss-dgm", {"anomaly_share": 0.5}),
+        ("ss-dgm-m2", {"classifier_weight": 5.0}),
+        ("ss-dgm-m1-m2", {"classifier_weight": 5.0}),
+        ("ss-dgm-m1-m2", {"hidden": (16, 8)}),
         ("classifier", {"weight_decay": 0.1}),
         ("classifier", {"milestones": (1,)}),
         ("deep-sad", {"pretrain_milestones": (1,)}),

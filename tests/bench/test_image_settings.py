@@ -22,6 +22,7 @@ from aloof.bench.images.systems import configuration
 from aloof.bench.images.tables import csv_lines, image_grids
 from aloof.datasets import ImageDataset
 from aloof.exceptions import ExperimentError
+from aloof.problem import Problem
 
 BOTH = ["ours", "paper"]
 
@@ -389,6 +390,27 @@ def test_unfair_systems_look_at_a_tenth_of_the_test_set(
     assert "Unfair: numbers chosen with the labels of a tenth of the test images" in notes
     assert "oc-svm, ssad-hybrid (ours): from at most 2,000 normal images" in notes
     assert "oc-svm-unfair, ssad-hybrid-unfair (ours): from all normal images" in notes
+
+
+@pytest.mark.parametrize(
+    ("methods", "networks"),
+    [(["ssad-hybrid-unfair"], 1), (["ssad-hybrid-unfair", "ssad-hybrid"], 2)],
+)
+def test_autoencoders_that_nobody_asks_are_not_trained(
+    spots: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods, networks
+) -> None:
+    monkeypatch.setitem(UNFAIR_GRIDS, "ssad-hybrid", {"kernel_gamma": (0.05,)})
+    seeds = []
+
+    def spy(**options: Any) -> Problem:
+        seeds.append(len(options["seeds"]))
+        return Problem(**options)
+
+    monkeypatch.setattr("aloof.bench.images.systems.Problem", spy)
+    options = {"methods": methods, "gamma_l": [0.1], "members": 2, "baseline_epochs": 1}
+    study = make_images(specify(ImageSpecification, options), spots)
+    run_study(study, tmp_path, device="cpu")
+    assert set(seeds) == {networks}
 
 
 def test_what_cannot_be_drawn_is_said_before_anything_runs(spots: ImageDataset) -> None:

@@ -29,6 +29,7 @@ from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
+from aloof.baselines.m2 import M1M2, M2
 from aloof.baselines.members import Fitted, LearningMembers, Members
 from aloof.baselines.one_class_svm import OneClassSVM
 from aloof.baselines.prenet import PReNet
@@ -50,6 +51,8 @@ __all__ = [
     "ECOD",
     "KDE",
     "KNN",
+    "M1M2",
+    "M2",
     "SSAD",
     "SSDGM",
     "UNFAIR",

@@ -48,14 +48,18 @@ class Perceptron(nn.Module):
         From the input to the output.
     normalise
         Whether hidden layers are batch-normalised.
+    slope
+        Of the leaky ReLU below zero; 0: a plain ReLU.
     """
 
     stackable = True
 
-    def __init__(self, widths: Sequence[int], *, normalise: bool) -> None:
+    def __init__(
+        self, widths: Sequence[int], *, normalise: bool, slope: float = _SLOPE
+    ) -> None:
         super().__init__()
         self.dense = nn.ModuleList(
-            Dense(*pair, _SLOPE, normalise) for pair in pairwise(widths[:-1])
+            Dense(*pair, slope, normalise) for pair in pairwise(widths[:-1])
         )
         self.head = Linear(widths[-2], widths[-1])
 

@@ -23,6 +23,7 @@ from aloof.baselines.inclusive_nrf import InclusiveNRF
 from aloof.baselines.isolation_forest import IsolationForest
 from aloof.baselines.kde import KDE
 from aloof.baselines.knn import KNN
+from aloof.baselines.m2 import M1M2, M2
 from aloof.baselines.one_class_svm import OneClassSVM
 from aloof.baselines.prenet import PReNet
 from aloof.baselines.pyod import ECOD, XGBOD
@@ -63,6 +64,8 @@ BASELINES: dict[str, Callable[..., Baseline]] = {
     "ssad": SSAD,
     "ssad-hybrid": _hybrid(SSAD),
     "ss-dgm": SSDGM,
+    "ss-dgm-m2": M2,
+    "ss-dgm-m1-m2": M1M2,
     "deep-sad": DeepSAD,
     "deep-sad-5": partial(DeepSAD, n_members=5),
     "deep-sad-no-pretraining": partial(DeepSAD, pretrain_epochs=0),

@@ -37,7 +37,34 @@ __all__ = [
     "GenerativeMembers",
     "LabelledGenerativeModel",
     "StandardCodes",
+    "semi_supervised_bound",
 ]
+
+
+def semi_supervised_bound(
+    joint: Tensor, log_q: Tensor, labels: Tensor, weight: float | Tensor
+) -> Tensor:
+    """Return what M2 maximises, for each row ``(..., n)``.
+
+    For a labelled row, this is the bound of log p(x, y) and `weight` times log q(y | x). For an
+    unlabelled one, it is the bound of log p(x): the sum over y, weighted by the classifier, and
+    the classifier's entropy.
+
+    Parameters
+    ----------
+    joint
+        Bounds of log p(x, y) for y = 0 and y = 1, ``(2, ..., n)``.
+    log_q
+        log q(y | x), ``(2, ..., n)``.
+    labels
+        1, 0 and -1, ``(..., n)``.
+    weight
+        Of the classifier.
+    """
+    unlabelled = (log_q.exp() * (joint - log_q)).sum(0)
+    normal, anomaly = (joint + weight * log_q).unbind(0)
+    labelled = torch.where(labels == ANOMALY, anomaly, normal)
+    return torch.where(labels == UNLABELLED, unlabelled, labelled)
 
 
 class LabelledGenerativeModel(nn.Module):
@@ -88,11 +115,7 @@ class LabelledGenerativeModel(nn.Module):
         return elbo(likelihood, mean, log_var) + self.log_prior.unsqueeze(-1)
 
     def objective(self, x: Tensor, labels: Tensor, noise: Tensor, weight: float) -> Tensor:
-        """Return what is maximised, for each row.
-
-        For a labelled row this is the bound of log p(x, y) and `weight` times log q(y | x).
-        For an unlabelled one it is the bound of log p(x): the sum over y, weighted by the
-        classifier, and the classifier's entropy.
+        """Return the `semi_supervised_bound` of rows.
 
         Parameters
         ----------
@@ -103,13 +126,9 @@ class LabelledGenerativeModel(nn.Module):
         weight
             Of the classifier.
         """
-        joint = self.joint_bounds(x, noise)
         logit = self.logit(x)
         log_q = logsigmoid(torch.stack([-logit, logit]))
-        unlabelled = (log_q.exp() * (joint - log_q)).sum(0)
-        normal, anomaly = (joint + weight * log_q).unbind(0)
-        labelled = torch.where(labels == ANOMALY, anomaly, normal)
-        return torch.where(labels == UNLABELLED, unlabelled, labelled)
+        return semi_supervised_bound(self.joint_bounds(x, noise), log_q, labels, weight)
 
 
 class _RowModel(nn.Module):

@@ -22,6 +22,8 @@ REVISIONS: Mapping[str, int] = {
     "deep-sad": 2,
     "devnet": 2,
     "ss-dgm": 2,
+    "ss-dgm-m2": 1,
+    "ss-dgm-m1-m2": 1,
     "classifier": 2,
     "adgan": 1,
     "dadgt": 1,

@@ -32,6 +32,7 @@ from aloof.bench.specification import (
 from aloof.vae import METHODS, Method
 
 __all__ = [
+    "ONLY_PUBLISHED",
     "SHALLOW_METHODS",
     "Detector",
     "ImageCase",
@@ -45,6 +46,9 @@ __all__ = [
 
 SHALLOW_METHODS = ("oc-svm", "iforest", "kde", "ssad")
 _HYBRID, _UNFAIR = "-hybrid", "-unfair"
+
+ONLY_PUBLISHED = ("ss-dgm-m1-m2", "ss-dgm-m2")
+"""Peers that run as published, whatever is asked for; our reading has another name."""
 
 # What grows with the square of the rows learns from so many.
 _MAX_ROWS = 2000
@@ -162,10 +166,12 @@ def settings_of(method: str, settings: Sequence[str]) -> tuple[str, ...]:
     """Return in which of some settings a system differs.
 
     Shallow peers have none. Peers that bring networks of their own run as they were published,
-    whatever is asked for.
+    whatever is asked for, and so do those of `ONLY_PUBLISHED`.
     """
     if _is_shallow(method):
         return ("",)
+    if method in ONLY_PUBLISHED:
+        return ("paper",)
     name = deep_peers().get(method)
     if name is None or cast(DeepBaseline, BASELINES[name]()).takes_image_networks:
         return tuple(settings)

@@ -205,6 +205,8 @@ _PEERS = (
     "kde-hybrid",
     "ssad-hybrid",
     "classifier",
+    "ss-dgm-m2",
+    "ss-dgm-m1-m2",
     "ss-dgm",
 )
 _SETS = ("cifar10", "mnist", "fashion-mnist", "cats-vs-dogs")

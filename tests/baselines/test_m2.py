@@ -115,7 +115,8 @@ def test_labelled_anomalies_do_not_reach_the_statistics_of_other_rows(visible_im
 
     def loss(n_anomalies: int) -> torch.Tensor:
         learner = SeparateRows(
-            lambda own: GenerativeClassifiers.build(networks, model, None, own), setup
+            lambda own: GenerativeClassifiers.build(networks, model, "bernoulli", None, own),
+            setup,
         )
         size = learner.noise_size
         batch = Batch(
@@ -152,6 +153,20 @@ def test_rows_beyond_0_and_1_have_no_bernoulli_likelihood(visible):
     model = M2(likelihood="bernoulli", **SMALL)
     with pytest.raises(ValueError, match=r"needs rows in \[0, 1\]. Scale them, or set like"):
         model.fit(visible.X, visible.y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (torch.tensor([[0.0, 1.0], [0.5, 0.2]]), "bernoulli"),
+        (torch.tensor([[0.0, 1.1], [0.5, 0.2]]), "gaussian"),
+        (torch.tensor([[-0.1, 1.0], [0.5, 0.2]]), "gaussian"),
+        (torch.tensor([[0, 255]], dtype=torch.uint8), "bernoulli"),
+    ],
+)
+def test_rows_choose_their_likelihood(rows, expected):
+    assert M2().likelihood_of(rows) == expected
+    assert M2(likelihood="gaussian").likelihood_of(rows) == "gaussian"
 
 
 def test_labelled_anomalies_are_learned(make, hidden):

@@ -128,16 +128,19 @@ class GenerativeClassifiers(LearningMembers):
     ----------
     likelihood
         Of a row.
-    classifier_weight
-        Of the cross-entropy of labelled rows, times the unlabelled rows for each labelled one.
-        That product is one of `tensors`.
     """
 
     likelihood: _Likelihood
-    classifier_weight: float
 
     @classmethod
-    def build(cls, networks: Networks, baseline: M2, codes: Stack | None, setup: Setup) -> Self:
+    def build(
+        cls,
+        networks: Networks,
+        baseline: M2,
+        likelihood: _Likelihood,
+        codes: Stack | None,
+        setup: Setup,
+    ) -> Self:
         """Initialise members with the parameters of a baseline.
 
         Parameters
@@ -146,6 +149,8 @@ class GenerativeClassifiers(LearningMembers):
             What makes classifiers of images.
         baseline
             With the other parameters.
+        likelihood
+            What outputs of the generative part mean.
         codes
             Encoders of M1; None: M2 alone.
         setup
@@ -186,8 +191,7 @@ class GenerativeClassifiers(LearningMembers):
         )
         # For both labels a latent variable and, where there is M1, a code.
         members.noise_size = 2 * (size if codes is None else 2 * size)
-        members.likelihood = baseline.likelihood_of(networks)
-        members.classifier_weight = baseline.classifier_weight
+        members.likelihood = likelihood
         return members
 
     def row_loss(self, x: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
@@ -280,7 +284,7 @@ class M2(DeepBaseline):
         them.
     likelihood
         Of a row: ``"bernoulli"``, for rows in [0, 1], or ``"gaussian"`` with a variance of one.
-        None: Bernoulli for images, Gaussian for rows of numbers.
+        None: Bernoulli if all rows are in [0, 1], as images are, and Gaussian otherwise.
 
     Notes
     -----
@@ -314,10 +318,16 @@ class M2(DeepBaseline):
     label_use: ClassVar[LabelUse] = "required"
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = PUBLISHED
 
-    def likelihood_of(self, networks: Networks) -> _Likelihood:
-        """Return the likelihood of rows of a shape."""
-        default: _Likelihood = "bernoulli" if len(networks.shape) == 3 else "gaussian"
-        return self.likelihood or default
+    def likelihood_of(self, data: Tensor) -> _Likelihood:
+        """Return the likelihood of rows such as these."""
+        inside = not data.is_floating_point() or bool(((data >= 0) & (data <= 1)).all())
+        if self.likelihood == "bernoulli" and not inside:
+            raise ValueError(
+                "The 'likelihood' parameter of "
+                f"{type(self).__name__} is 'bernoulli', which needs rows in [0, 1]. Scale "
+                "them, or set likelihood='gaussian'."
+            )
+        return self.likelihood or ("bernoulli" if inside else "gaussian")
 
     def _task(self, problem: Problem) -> Task:
         share = len(problem.anomaly) / (len(problem.normal) + len(problem.anomaly))
@@ -334,34 +344,32 @@ class M2(DeepBaseline):
     def _train(
         self, run: Run, networks: Networks, problems: Sequence[Problem]
     ) -> Sequence[Trained[GenerativeClassifiers]]:
-        self._check_range(run, networks)
-        build = partial(self._started, networks, self._codes(run, networks, problems))
+        likelihood = self.likelihood_of(run.data[0])
+        codes = self._codes(run, networks, likelihood, problems)
+        build = partial(self._started, networks, likelihood, codes)
         tasks = [self._task(problem) for problem in problems]
         return run.train(tasks, partial(SeparateRows, build), self._schedule())
 
     def _codes(
-        self, run: Run, networks: Networks, problems: Sequence[Problem]
+        self,
+        run: Run,
+        networks: Networks,
+        likelihood: _Likelihood,
+        problems: Sequence[Problem],
     ) -> Mapping[_Key, Stack]:
         """Return the encoders of M1 by problem and seed; none: M2 sees rows."""
         return {}
 
     def _started(
-        self, networks: Networks, codes: Mapping[_Key, Stack], setup: Setup
+        self,
+        networks: Networks,
+        likelihood: _Likelihood,
+        codes: Mapping[_Key, Stack],
+        setup: Setup,
     ) -> GenerativeClassifiers:
         keys = [(_rows_of(task), s) for task, s in zip(setup.tasks, setup.seeds, strict=True)]
         first = Stack.joined([codes[key] for key in keys]) if codes else None
-        return GenerativeClassifiers.build(networks, self, first, setup)
-
-    def _check_range(self, run: Run, networks: Networks) -> None:
-        data = run.data[0]
-        if self.likelihood_of(networks) != "bernoulli" or not data.is_floating_point():
-            return
-        if bool((data < 0).any()) or bool((data > 1).any()):
-            raise ValueError(
-                "The 'likelihood' parameter of "
-                f"{type(self).__name__} is 'bernoulli', which needs rows in [0, 1]. Scale "
-                "them, or set likelihood='gaussian'."
-            )
+        return GenerativeClassifiers.build(networks, self, likelihood, first, setup)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -399,13 +407,17 @@ class M1M2(M2):
         return super()._n_epochs(problems) + epochs_of(first, self._pretraining())
 
     def _codes(
-        self, run: Run, networks: Networks, problems: Sequence[Problem]
+        self,
+        run: Run,
+        networks: Networks,
+        likelihood: _Likelihood,
+        problems: Sequence[Problem],
     ) -> Mapping[_Key, Stack]:
         build = partial(
             PerceptronVAEs.build,
             prod(networks.shape),
             self.hidden,
-            self.likelihood_of(networks),
+            likelihood,
         )
         tasks = [mixed_task(problem) for problem in problems]
         trained = run.train(tasks, partial(RowLearner, build), self._pretraining())

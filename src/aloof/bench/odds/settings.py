@@ -117,7 +117,8 @@ _PEERS: Mapping[str, Mapping[str, Any]] = {
     "deep-sad-no-pretraining": {**_PRETRAINED, "pretrain_epochs": 0},
     "classifier": _SCHEDULE,
     "ss-dgm": {},
-    "ss-dgm-m2": {"likelihood": "bernoulli"},
+    "ss-dgm-m2": {},
+    "ss-dgm-m1-m2": {},
 }
 
 

@@ -132,14 +132,18 @@ class _Tally:
         n = sum(f.state in ("filled", "older") for f in self.fillings)
         words = f"{n} of {len(self.fillings)}"
         if self.compared:
-            worst = min(difference for difference, _ in self.compared)
-            words += f", {_signed(self.mean)}, {_signed(worst)}"
+            words += f", {_signed(self.mean)}, {_signed(self.worst)}"
         return words
 
     @property
     def mean(self) -> float:
         """The mean difference."""
         return sum(difference for difference, _ in self.compared) / len(self.compared)
+
+    @property
+    def worst(self) -> float:
+        """The smallest difference."""
+        return min(difference for difference, _ in self.compared)
 
     @property
     def sentence(self) -> str:
@@ -206,6 +210,7 @@ def _table(name: str, tables: dict[str, list[Filling]], status: Status) -> Itera
             if grid is not None:
                 yield f"**{whose}, {dataset}**" if dataset else f"**{whose}**"
                 yield _markdown(grid)
+    yield from _otherwise(shown, status)
     if name in ("images", "odds-complete"):
         yield from _readings(status, fillings)
 
@@ -304,6 +309,35 @@ def _difference(filling: Filling) -> str:
 def _signed(value: float) -> str:
     """Return a difference; none is minus zero."""
     return f"{round(value, 1) + 0.0:+.1f}"
+
+
+def _otherwise(fillings: Sequence[Filling], status: Status) -> Iterator[str]:
+    """Yield how peers did that were also run in another way, over the cells with both."""
+    both: dict[tuple[str, str], list[tuple[Filling, Filling]]] = {}
+    for shown in fillings:
+        cell = shown.cell
+        if cell.setting != PEER or shown.state != "filled" or shown.source is None:
+            continue
+        for source in cell.sources:
+            other = fill(replace(cell, sources=(source,)), status.results)
+            if source != shown.source and other.state == "filled":
+                key = source.label, shown.source.label
+                both.setdefault(key, []).append((other, shown))
+    if not both:
+        return
+    rows = []
+    for labels, pairs in sorted(both.items()):
+        row = [str(len(pairs))]
+        for label, own in zip(labels, zip(*pairs, strict=True), strict=True):
+            found = _Tally(own)
+            row += [label, _signed(found.mean), _signed(found.worst)]
+        rows.append((row[1], row[0], *row[2:]))
+    yield (
+        "Some of these peers were also run in other ways. Mean and worst difference from the "
+        "paper over the cells that have both, and those of the run shown above:"
+    )
+    header = ("also run as", "cells", "mean", "worst", "shown above", "mean", "worst")
+    yield _markdown(Grid("", header, tuple(rows)))
 
 
 def _readings(status: Status, fillings: Sequence[Filling]) -> Iterator[str]:

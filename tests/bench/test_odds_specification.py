@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from aloof.bench import Identity, read_options, specify
 from aloof.bench.methods import peers
-from aloof.bench.odds import OddsSpecification
+from aloof.bench.odds import Case, OddsSpecification, OddsStudy
 from aloof.bench.odds.paper import paper_figures
 from aloof.bench.odds.settings import (
     PAPER,
@@ -108,8 +108,29 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
             "variants.0.network.normalize is unknown; did you mean 'normalise'",
         ),
         (
-            {"variants": [{"name": "a", "methods": ["deep-sad"]}]},
-            "no method of ours 'deep-sad'",
+            {"variants": [{"name": "a", "methods": ["deep-sda"]}]},
+            "no method with variants 'deep-sda'; did you mean 'deep-sad'",
+        ),
+        (
+            {
+                "methods": "deep-sad",
+                "variants": [{"name": "a", "methods": "deep-sad", "parameters": {"eat": 2}}],
+            },
+            "'deep-sad' has no parameter 'eat'; did you mean 'eta'",
+        ),
+        (
+            {
+                "methods": "deep-sad",
+                "variants": [{"name": "a", "methods": "deep-sad", "parameters": {"eta": 0}}],
+            },
+            "'eta' parameter of DeepSAD must be a number > 0; got 0",
+        ),
+        (
+            {
+                "methods": "deep-sad",
+                "variants": [{"name": "a", "methods": "deep-sad", "network": {"bias": True}}],
+            },
+            "the variant 'a' has a network, which only our methods take; 'deep-sad' is a peer",
         ),
     ],
 )
@@ -169,6 +190,24 @@ def test_shallow_peers_have_neither_setting_nor_variant() -> None:
     )
     labels = [system.label for system in experiment.systems]
     assert labels == ["dp (ours, K = 1)", "dp (paper, K = 1)", "knn"]
+
+
+def test_a_peer_has_the_variants_that_name_it() -> None:
+    experiment = make(
+        {
+            "methods": ["dp", "deep-sad", "knn"],
+            "setting": "paper",
+            "variants": [
+                {"name": "slow", "methods": "deep-sad", "parameters": {"learning_rate": 1e-5}},
+                {"name": "K = 1", "methods": "dp", "parameters": {"n_members": 1}},
+            ],
+        }
+    )
+    labels = [system.label for system in experiment.systems]
+    assert labels == ["dp (paper, K = 1)", "deep-sad (paper, slow)", "knn"]
+    study = OddsStudy(experiment, {}, {}, {}, ())
+    own = study.estimator(Case("cardio", "deep-sad", "paper", "slow", 0.01, 0.0, 0))
+    assert (own.learning_rate, own.max_epochs) == (1e-5, 150)
 
 
 def test_rows_say_which_setting_variant_and_scaling() -> None:

@@ -165,14 +165,19 @@ def resolve_methods(names: Iterable[str]) -> tuple[str, ...]:
 
 def check_overrides(method: str, overrides: Mapping[str, Any]) -> None:
     """Raise an error for parameters that the estimator of a method does not have."""
-    own = OURS[method]
-    known = sorted(set(own._get_param_names()) - {"random_state", "checkpoint", "verbose"})
+    from aloof.baselines import Baseline
+
+    own = OURS[method]() if method in OURS else peers()[method]()
+    known = sorted(set(own.get_params(deep=False)) - {"random_state", "checkpoint", "verbose"})
     for name in overrides:
         if name not in known:
             raise ExperimentError(
                 f"The method {method!r} has no parameter {name!r}{did_you_mean(name, known)}"
             )
     try:
-        check_parameters(own.__name__, overrides)
+        if method in OURS:
+            check_parameters(type(own).__name__, overrides)
+        elif isinstance(own, Baseline):
+            own.set_params(**overrides)._check_parameters()
     except ValueError as error:
         raise ExperimentError(str(error)) from error

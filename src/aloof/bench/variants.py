@@ -1,4 +1,4 @@
-"""Changes to our methods that a study is about: their parameters, and their networks."""
+"""Changes to methods that a study is about: their parameters, and the networks of ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from torch import nn
 
-from aloof.bench.methods import OURS, check_overrides
+from aloof.bench.methods import OURS, check_overrides, peers
 from aloof.bench.residual import ResidualDecoder, ResidualEncoder
 from aloof.bench.specification import known, several
 from aloof.estimators import Detector
@@ -101,8 +101,12 @@ class MLP:
         return MLPDecoder(shape, latent_dim, self.hidden, **options)
 
 
+def _with_variants(names: tuple[str, ...]) -> tuple[str, ...]:
+    return known("method with variants", [*OURS, *peers()])(names)
+
+
 class Variant(Section):
-    """A change to our methods that a study is about.
+    """A change to methods that a study is about.
 
     Attributes
     ----------
@@ -111,21 +115,21 @@ class Variant(Section):
     parameters
         Of the estimator, in place of the setting's.
     network
-        In place of the setting's; what is missing is as in the estimators' own.
+        Of our methods, in place of the setting's; what is missing is as in the estimators' own.
     methods
-        Which of ours it is of; none: all.
+        Which methods it is of; none: all of ours.
     """
 
     name: str
     parameters: dict[str, Any] = Field(default_factory=dict)
     network: Network | None = None
     methods: Annotated[
-        tuple[str, ...], BeforeValidator(several), AfterValidator(known("method of ours", OURS))
+        tuple[str, ...], BeforeValidator(several), AfterValidator(_with_variants)
     ] = ()
 
     def concerns(self, method: str) -> bool:
         """Return whether a method has this variant."""
-        return method in OURS and (not self.methods or method in self.methods)
+        return method in (self.methods or OURS)
 
 
 def given_variants(value: Any) -> Any:
@@ -148,15 +152,19 @@ Variants = Annotated[
 
 
 def check_variants(variants: Iterable[Variant], methods: Iterable[str]) -> None:
-    """Raise an error for parameters that a method does not have."""
+    """Raise an error for what a method does not have."""
     for method in methods:
         for variant in variants:
             if variant.concerns(method):
                 check_overrides(method, variant.parameters)
+                if variant.network is not None and method not in OURS:
+                    raise ValueError(
+                        f"the variant {variant.name!r} has a network, which only our methods "
+                        f"take; {method!r} is a peer."
+                    )
 
 
 def variants_of(method: str, variants: Sequence[Variant]) -> list[str]:
-    """Return the names of a method's variants; a peer has one without a name."""
-    if method not in OURS:
-        return [""]
-    return [variant.name for variant in variants if variant.concerns(method)]
+    """Return the names of a method's variants; a peer that none names runs as it is."""
+    found = [variant.name for variant in variants if variant.concerns(method)]
+    return found if found or method in OURS else [""]

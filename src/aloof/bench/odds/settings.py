@@ -226,10 +226,16 @@ def build(
 
 
 def build_peer(
-    method: str, setting: str, dataset: str, *, seed: int, device: str = "auto"
+    method: str,
+    setting: str,
+    dataset: str,
+    *,
+    seed: int,
+    overrides: Mapping[str, Any] | None = None,
+    device: str = "auto",
 ) -> Any:
     """Return an unfitted peer; parameters as in `build`."""
-    options = peer_parameters(method, setting, dataset)
+    options = peer_parameters(method, setting, dataset) | dict(overrides or {})
     return make_peer(method, seed=seed, device=device, **options)
 
 

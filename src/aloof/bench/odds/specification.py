@@ -80,7 +80,8 @@ class OddsSpecification(Specification):
         Of the columns, by the training rows: ``standard``, to mean 0 and variance 1, ``unit``,
         from there to [0, 1], or both.
     variants
-        Of our methods; the others run once. Tables with the fields of `Variant`.
+        Of our methods, and of those peers that one names; the others run once. Tables with the
+        fields of `Variant`.
     gamma_l, gamma_p
         Shares of labelled and of hidden anomalies; a table for each pair.
     seeds
@@ -127,4 +128,5 @@ class OddsSpecification(Specification):
 
     def variant(self, system: System) -> Variant:
         """Return what is changed in a system."""
-        return next(v for v in self.variants if v.name == system.variant)
+        named = (v for v in self.variants if v.name == system.variant)
+        return next(named, Variant(name=""))

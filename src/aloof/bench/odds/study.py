@@ -52,7 +52,7 @@ class Case:
     setting
         Whose numbers it runs with; empty where all have the same.
     variant
-        Of our methods; empty for the others.
+        What is changed; empty: nothing.
     gamma_l, gamma_p, seed
         What the split was made from; `seed` is also the method's random state.
     scaling
@@ -110,11 +110,16 @@ class OddsStudy(SplitStudy[Case]):
 
     def estimator(self, case: Case, *, device: str = "auto") -> Any:
         """Return the unfitted estimator of a case."""
+        variant = self.spec.variant(case.system)
         if not case.system.ours:
             return build_peer(
-                case.method, case.setting, case.dataset, seed=case.seed, device=device
+                case.method,
+                case.setting,
+                case.dataset,
+                seed=case.seed,
+                overrides=variant.parameters,
+                device=device,
             )
-        variant = self.spec.variant(case.system)
         return build(
             case.method,
             cast(Setting, case.setting),
@@ -150,7 +155,8 @@ class OddsStudy(SplitStudy[Case]):
             if case.system.ours:  # all methods: they share the warm-up
                 key += (case.variant,)
             else:
-                key += (case.method, None if stacks(self.estimator(case)) else case.seed)
+                alone = None if stacks(self.estimator(case)) else case.seed
+                key += (case.method, case.variant, alone)
             together.setdefault(key, []).append(case)
         groups = [self._group(tuple(group), where) for group in together.values()]
         return sorted(

@@ -77,7 +77,8 @@ class TablesSpecification(Specification):
     methods
         By name; ``ours``, ``peers`` and ``all`` stand for many.
     variants
-        Of our methods; the others run once. Tables with the fields of `TableVariant`.
+        Of our methods, and of those peers that one names; the others run once. Tables with the
+        fields of `TableVariant`.
     protocols
         ``known``, ``novel``, ``hidden``; see `aloof.bench.tabular.protocols`.
     labels
@@ -162,4 +163,5 @@ class TablesSpecification(Specification):
 
     def variant(self, system: System) -> TableVariant:
         """Return what is changed in a system."""
-        return next(v for v in self.variants if v.name == system.variant)
+        named = (v for v in self.variants if v.name == system.variant)
+        return next(named, TableVariant(name=""))

@@ -113,10 +113,10 @@ class TablesStudy(SplitStudy[Case]):
 
     def estimator(self, system: System, *, seed: int, device: str = "auto") -> Any:
         """Return an unfitted estimator of a system."""
-        if not system.ours:
-            options = table_options(system.method)
-            return make_peer(system.method, seed=seed, device=device, **options)
         variant = self.spec.variant(system)
+        if not system.ours:
+            options = table_options(system.method) | variant.parameters
+            return make_peer(system.method, seed=seed, device=device, **options)
         own = make_ours(system.method, seed=seed, device=device, **variant.parameters)
         return own if variant.network is None else variant.network.given_to(own)
 
@@ -125,10 +125,9 @@ class TablesStudy(SplitStudy[Case]):
         task, split = self.tasks[case.task], self.splits[case.place]
         X, y = training_rows(split, task.X)
         X, X_test = standardise(*filled(np.asarray(X, np.float64), task.X[split.test]))
-        if case.system.ours:
-            variant = self.spec.variant(case.system)
-            X, y = with_mixed(X, y, variant.mixed, case.seed)
-            X, X_test = variant.shown(X, X_test)
+        variant = self.spec.variant(case.system)
+        X, y = with_mixed(X, y, variant.mixed, case.seed)
+        X, X_test = variant.shown(X, X_test)
         estimator = self.estimator(case.system, seed=case.seed, device=device)
         y_test = task.y[split.test]
         if case.system.unfair:
@@ -139,8 +138,7 @@ class TablesStudy(SplitStudy[Case]):
         """Return the data, the rows, the estimator's parameters and its revision."""
         task, split = self.tasks[case.task], self.splits[case.place]
         facts = self._facts(case, task.sha256)
-        if case.system.ours:
-            facts |= self.spec.variant(case.system).facts
+        facts |= self.spec.variant(case.system).facts
         if case.protocol == "novel":
             facts["labelled_kind"] = labelled_kind(split, task.kinds)
         return Identity(self._examples[case.system], facts, revision(case.method))

@@ -1,4 +1,4 @@
-"""Changes to our methods on tables: also to what they are shown."""
+"""Changes to methods on tables: also to what they are shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Rows = NDArray[np.float64]
 
 
 class TableVariant(Variant):
-    """A change to our methods that a study is about.
+    """A change to methods that a study is about.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ import pytest
 from aloof.bench.paper.cells import PEER, TABLES, Cell, paper_cells
 from aloof.bench.paper.experiments import Experiment, read_experiments
 from aloof.bench.paper.filling import Filling, fill
-from aloof.bench.paper.queue import choose, shortest
+from aloof.bench.paper.queue import choose, find_least
 from aloof.bench.paper.results import Entry, Results, Timing, read_results
 from aloof.bench.paper.speeds import Speeds
 from aloof.bench.paper.status import Status, look
@@ -331,8 +331,13 @@ def test_as_much_is_chosen_as_fits_and_the_most_important_first(experiments: Mak
     assert part["dp"] == 10
     assert 0 < part["deep-sad"] < 10
     assert chosen(found, 20) == {}
-    work, estimate = shortest(found)  # type: ignore[misc]
-    assert estimate.seconds == pytest.approx(20 + 10 * (1 + 8 / 5) / (1 + 8 / 150))
+    least = find_least(found)
+    assert least is not None
+    work, one = least.work, 10 * (1 + 8 / 5) / (1 + 8 / 150)
+    assert least.estimate.seconds == pytest.approx(one)
+    assert least.seconds == pytest.approx(20 + 1.1 * one)
+    assert sum(chosen(found, least.seconds + 1e-6).values()) == least.n_cases == 1
+    assert chosen(found, least.seconds - 1e-6) == {}
     assert chosen(found, 1e6, kinds=["odds"]) == {}
     place = files[0].kind.replicate(work.cases[0])
     tried = {(files[0].name, work.want, place)}

@@ -131,7 +131,9 @@ def test_filled_odds_cells_of_ours_are_those_a_study_would_not_run_again(
 def test_the_page_says_what_the_status_says(now: Status) -> None:
     text = PAGE.read_text()
     states = [filling.state for filling in now.fillings]
-    said = re.search(r"That makes (\d+) cells: (\d+) are\s+filled, (\d+) by older", text)
+    said = re.search(
+        r"That makes (\d+) cells: (\d+) are filled, (\d+) more only", " ".join(text.split())
+    )
     assert said
     assert [int(n) for n in said.groups()] == [
         len(states),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -69,7 +70,7 @@ def paper(
 def states() -> dict[str, str]:
     found = json.loads(bench("status", "--json").stdout)
     (table,) = found["tables"]
-    return {c["row"]: c["state"] for c in table["filled_cells"]}
+    return {c["row"]: c["state"] for c in table["each_cell"]}
 
 
 def test_the_queue_fills_the_paper_and_then_says_so(paper: Path) -> None:
@@ -143,8 +144,12 @@ def test_a_limit_shorter_than_one_case(paper: Path) -> None:
     result = bench("next", "--minutes", 0.1, "--device", "cpu")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("aloof: Nothing fits into 0.1 minutes. The shortest job is ")
-    assert line.endswith("about 0.4 minutes for one case (guessed).")
+    assert line.startswith("aloof: Nothing fits into 0.1 minutes. The least to ask for is ")
+    least = re.search(r"least to ask for is ([\d.]+), for .*: 1 case, about", line)
+    assert least
+    enough = bench("next", "--minutes", least[1], "--device", "cpu", "--dry-run")
+    assert enough.exit_code == 0, enough.stderr
+    assert line.endswith("about 0.1 minutes (guessed), with time to spare.")
     assert not (paper / "results").exists()
     result = bench("next", "--minutes", 0, "--device", "cpu")
     assert "--minutes must be more than 0" in result.stderr

@@ -282,12 +282,15 @@ def _text() -> Iterator[Cell]:
 
 
 def _planning() -> Iterator[Cell]:
-    """Yield what the figure shows: states drawn by a VAE and by DP-VAE."""
+    """Yield what the figure shows: states drawn by a VAE and by DP-VAE.
+
+    A network draws in a hundred worlds, and there are three of each.
+    """
     for method, setting in product(("vae", "dp"), _OURS):
         title = title_of(method)
         source = Source(_label(title, setting), ((title, setting),))
         yield Cell(
-            "planning", title, "", "", setting, None, None, "planning", (source,), 1, 100, 100
+            "planning", title, "", "", setting, None, None, "planning", (source,), 1, 100, 300
         )
 
 

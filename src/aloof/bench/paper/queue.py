@@ -21,7 +21,7 @@ from aloof.bench.workers import Event, EventCallback
 from aloof.exceptions import MissingExtraError
 from aloof.training import resolve_device
 
-__all__ = ["Done", "Tried", "choose", "run_task", "shortest"]
+__all__ = ["Done", "Least", "Tried", "choose", "find_least", "run_task"]
 
 # What to reckon with, by how much is known: what ends early leaves time for more.
 _CAUTION = {"measured": 1.1, "estimated": 1.5, "guessed": 3.0}
@@ -88,15 +88,38 @@ def choose(
     return [Task(bundle, status.time(bundle.works)) for bundle in bundles(chosen)]
 
 
-def shortest(
-    status: Status, *, kinds: Sequence[str] | None = None
-) -> tuple[Work, Estimate] | None:
-    """Return what takes the least time, and how long; None: nothing is left to run."""
-    found = [
-        (work, status.speeds.start + status.speeds.estimate(work.experiment, work.want, 1))
-        for work in _ordered(status, kinds)
-    ]
-    return min(found, key=lambda pair: pair[1].seconds, default=None)
+@dataclass(frozen=True)
+class Least:
+    """What `choose` takes if there is only time for one thing.
+
+    Attributes
+    ----------
+    work
+        Which cell.
+    n_cases
+        How many of its cases: all of what is meant for a GPU where there is none, else one.
+    seconds
+        The least that `choose` has to be given for it.
+    estimate
+        How long they take.
+    """
+
+    work: Work
+    n_cases: int
+    seconds: float
+    estimate: Estimate
+
+
+def find_least(status: Status, *, kinds: Sequence[str] | None = None) -> Least | None:
+    """Return what `choose` needs the least time for; None: nothing is left to run."""
+    speeds = status.speeds
+    found = []
+    for work in _ordered(status, kinds):
+        n = len(work.cases) if _only_whole(work, speeds) else 1
+        estimate = speeds.estimate(work.experiment, work.want, n)
+        seconds = speeds.start.seconds + _cautious(estimate)
+        found.append(Least(work, n, seconds, estimate))
+    return min(found, key=lambda least: least.seconds, default=None)
 
 
 def _ordered(status: Status, kinds: Sequence[str] | None) -> Iterator[Work]:
@@ -128,9 +151,14 @@ def _fitting(work: Work, n: int, seconds: float, speeds: Speeds) -> int:
 
     if not n or fits(n):
         return n
-    if speeds.device == "cpu" and _unfit_for_cpu(work) == 2:
+    if _only_whole(work, speeds):
         return 0
     return next((count for count in range(n - 1, 0, -1) if fits(count)), 0)
+
+
+def _only_whole(work: Work, speeds: Speeds) -> bool:
+    """Return whether a part of a cell is not worth its time: what is meant for a GPU."""
+    return speeds.device == "cpu" and _unfit_for_cpu(work) == 2
 
 
 def _cautious(estimate: Estimate) -> float:

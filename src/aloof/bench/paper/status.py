@@ -81,7 +81,7 @@ class TableStatus:
                 for name in ("ours", "paper", PEER)
                 if (n := sum(f.cell.setting.startswith(name) for f in self.fillings))
             },
-            "filled_cells": [_cell_record(filling) for filling in self.fillings],
+            "each_cell": [_cell_record(filling) for filling in self.fillings],
         }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from aloof.bench.paper.kinds import KINDS
-from aloof.bench.paper.queue import Done, Tried, choose, run_task, shortest
+from aloof.bench.paper.queue import Done, Tried, choose, find_least, run_task
 from aloof.bench.paper.status import Status, Task, look
 from aloof.bench.specification import known
 from aloof.cli.bench.command import Device, Jobs, names, stoppable, typed
@@ -82,7 +83,7 @@ def next(
             tell_problems(found)
         tasks = choose(found, ends - time.monotonic(), kinds=kinds, tried=tried)
         if not tasks and not ran:
-            _refuse(found, minutes, kinds)
+            _refuse(found, minutes, ends - time.monotonic(), kinds)
         if dry_run or not tasks:
             break
         for task in tasks:
@@ -105,16 +106,20 @@ def _check_kinds(kinds: list[str]) -> None:
         raise ExperimentError(str(error)) from error
 
 
-def _refuse(found: Status, minutes: float, kinds: list[str] | None) -> None:
-    least = shortest(found, kinds=kinds)
+def _refuse(found: Status, minutes: float, left: float, kinds: list[str] | None) -> None:
+    least = find_least(found, kinds=kinds)
     if least is None:
-        where = " on this device" if found.works else ""
+        of_kinds = kinds is None or any(w.experiment.kind.name in kinds for w in found.works)
+        where = " on this device" if found.works and of_kinds else ""
         raise ExperimentError(f"Nothing is left to run{where}. See aloof bench status.")
-    work, time_of_it = least
+    least_minutes = minutes + (least.seconds - left) / 60  # looking takes time, too
+    whole = "" if least.n_cases == 1 else " Without a GPU, such cells are only run as a whole."
     raise ExperimentError(
-        f"Nothing fits into {minutes:g} minutes. The shortest job is {work.cell.label} "
-        f"({work.experiment.name}), about {time_of_it.minutes:.1f} minutes for one case "
-        f"({time_of_it.how})."
+        f"Nothing fits into {minutes:g} minutes. The least to ask for is "
+        f"{ceil(10 * least_minutes) / 10:g}, for {least.work.cell.label} "
+        f"({least.work.experiment.name}): {count(least.n_cases, 'case')}, about "
+        f"{least.estimate.minutes:.1f} minutes ({least.estimate.how}), with time to spare."
+        f"{whole}"
     )
 
 

@@ -67,6 +67,6 @@ def odds(
 
     The paper's main table: **aloof bench odds --experiment experiments/odds-main.toml**
 
-    Our methods with the paper's networks and numbers: **aloof bench odds --experiment
+    Every system as its authors published it: **aloof bench odds --experiment
     experiments/odds-paper.toml**
     """

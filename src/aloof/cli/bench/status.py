@@ -106,7 +106,7 @@ def tell_problems(found: Status) -> None:
     notes = found.results.notes
     if notes:
         more = (
-            f" So do {len(notes) - 1} others; run aloof bench status --json to see them."
+            f" There are {len(notes) - 1} more notes like this: aloof bench status --json."
             if len(notes) > 1
             else ""
         )

@@ -107,9 +107,9 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "5 to 13 below on satellite. Standardised columns give DP-VAE the paper's figure on "
         "satellite, and are 0.8 to 2.1 points below on thyroid. Without batch normalisation, "
         "MML-VAE in [0, 1] is near the paper on cardio and thyroid and within four points on "
-        "satellite, where it was 13 below; but the plain VAE on satellite is then far below the paper, "
-        "and so is everything on arrhythmia. Choosing a reading for each set would be a "
-        "choice by test results, so we do not.",
+        "satellite, where it was 13 below; but the plain VAE on satellite is then far below "
+        "the paper, and so is everything on arrhythmia. Choosing a reading for each set would "
+        "be a choice by test results, so we do not.",
         "On arrhythmia and satellite, something about the data or the protocol differs. A "
         "one-class SVM with the best possible width, chosen by the test labels themselves, "
         "had 82.4 on our splits of arrhythmia and 88.2 on satellite, where the literature has "

@@ -261,6 +261,20 @@ def test_a_figure_without_a_marker_is_found(folder: Path, text: str, loose: list
     assert all("without a marker" in message for message in messages)
 
 
+def test_of_a_page_that_a_command_makes_only_what_is_marked_is_checked(folder: Path) -> None:
+    right = f"{mean('dp', 0.01):.1f}"
+    for said, wrong in ((right, 0), ("12.3", 1)):
+        path = folder / "reproduction.md"
+        path.write_text(
+            "The tables have 45.6 and no marker.\n\n"
+            "<!-- figures: images-mnist method=dp gamma_l=0.01 setting=ours -->\n"
+            f"DP-VAE has {said}.\n"
+        )
+        evidence = Evidence(folder)
+        assert len(list(check(path, evidence))) == wrong
+        assert corrected(path, evidence) == path.read_text()  # a command writes it
+
+
 def test_a_marker_does_not_tear_a_paragraph_apart(folder: Path) -> None:
     text = "It took\n<!-- figures: speeds.json seconds -->\n200.8 seconds."
     (line,) = found(folder, text)

@@ -38,5 +38,5 @@ def resolve_device(name: str) -> torch.device:
             return device
     raise DeviceError(
         f"This machine has no device {name!r} that torch {torch.__version__} can use. Use "
-        "device='auto' to take what there is."
+        "device='auto' (--device auto) to take what there is."
     )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from aloof.bench.methods import title_of
-from aloof.bench.paper.cells import PEER, TABLES, Cell, Source, Want
-from aloof.bench.paper.filling import Filling, fill
-from aloof.bench.paper.kinds import KINDS
+from aloof.bench.paper.cells import PEER, TABLES
+from aloof.bench.paper.differences import Tally, markdown, signed
+from aloof.bench.paper.filling import Filling
 from aloof.bench.paper.notes import NOTES
+from aloof.bench.paper.readings import otherwise, readings
 from aloof.bench.paper.results import CUBO
 from aloof.bench.paper.speeds import Speeds
-from aloof.bench.paper.status import Status, name_cells
-from aloof.bench.tables import Grid, to_markdown
+from aloof.bench.paper.status import Status
+from aloof.bench.paper.verdicts import verdicts
+from aloof.bench.tables import Grid
 from aloof.exceptions import ExperimentError
 
 __all__ = ["make_page"]
@@ -53,7 +54,7 @@ def make_page(status: Status, results: Path, page: Path) -> str:
         )
     tables = {name: _of(status, name) for name in TABLES}
     parts = [f"# {_TITLE}", *_introduction(status), "## At a glance", *_glance(tables)]
-    parts += _claims(status)
+    parts += verdicts(status)
     for name, title in TABLES.items():
         parts.append(f"## {title}")
         parts += _table(name, tables, status)
@@ -131,58 +132,9 @@ def _left(status: Status) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """The differences of some cells."""
-
-    fillings: Sequence[Filling]
-
-    @property
-    def compared(self) -> list[tuple[float, Filling]]:
-        """The differences there are, with their cells."""
-        found = ((f.difference, f) for f in self.fillings if f.state in ("filled", "older"))
-        return [(difference, f) for difference, f in found if difference is not None]
-
-    @property
-    def text(self) -> str:
-        """How many, the mean and the worst; empty where no such cell is in the paper."""
-        if not self.fillings:
-            return ""
-        n = sum(f.state == "filled" for f in self.fillings)
-        words = f"{n} of {len(self.fillings)}"
-        if self.compared:
-            words += f", {_signed(self.mean)}, {_signed(self.worst)}"
-        return words
-
-    @property
-    def mean(self) -> float:
-        """The mean difference."""
-        return sum(difference for difference, _ in self.compared) / len(self.compared)
-
-    @property
-    def worst(self) -> float:
-        """The smallest difference."""
-        return min(difference for difference, _ in self.compared)
-
-    @property
-    def sentence(self) -> str:
-        """The same for people, and which are off by more than two standard errors."""
-        worst, where = min(self.compared, key=lambda pair: pair[0])
-        words = f"mean difference {_signed(self.mean)}, worst {_signed(worst)}"
-        words += f" ({where.cell.label})"
-        known = [(d, f.error, f) for d, f in self.compared if f.error is not None]
-        if known:
-            above = sum(difference > 2 * error for difference, error, _ in known)
-            below = [f.cell for difference, error, f in known if difference < -2 * error]
-            near = len(known) - above - len(below)
-            words += f"; {near} within two standard errors, {above} above, {len(below)} below"
-            words += f": {name_cells(below)}" if below else ""
-        return words
-
-
-def _tallies(fillings: Sequence[Filling]) -> dict[str, _Tally]:
+def _tallies(fillings: Sequence[Filling]) -> dict[str, Tally]:
     return {
-        setting: _Tally([f for f in fillings if f.cell.setting == setting])
+        setting: Tally([f for f in fillings if f.cell.setting == setting])
         for setting in _SETTINGS
     }
 
@@ -196,7 +148,7 @@ def _glance(tables: dict[str, list[Filling]]) -> list[str]:
     return [
         "Filled cells out of all; the mean difference; the worst difference. Differences "
         "include cells marked *.",
-        _markdown(Grid("", header, tuple(rows))),
+        markdown(Grid("", header, tuple(rows))),
     ]
 
 
@@ -229,22 +181,15 @@ def _table(name: str, tables: dict[str, list[Filling]], status: Status) -> Itera
         for grid, whose in ((_ours(ours, name), "Our methods"), (_peers(peers, name), "Peers")):
             if grid is not None:
                 yield f"**{whose}, {dataset}**" if dataset else f"**{whose}**"
-                yield _markdown(grid)
-    yield from _otherwise(shown, status)
+                yield markdown(grid)
+    yield from otherwise(shown, status)
     if name in ("images", "odds-complete"):
-        yield from _readings(status, fillings)
+        yield from readings(status, fillings)
 
 
 def _printed(filling: Filling) -> tuple[object, ...]:
     cell = filling.cell
     return cell.row, cell.dataset, cell.condition, cell.setting, cell.mean, cell.std
-
-
-def _markdown(grid: Grid) -> str:
-    """Return the lines of a table alone."""
-    return "\n".join(
-        line for line in to_markdown([grid], title="").split("\n") if line.startswith("|")
-    )
 
 
 def _conditions(table: str) -> str:
@@ -323,206 +268,7 @@ def _difference(filling: Filling) -> str:
     if filling.difference is None or filling.state not in ("filled", "older"):
         return ""
     error = filling.error
-    return _signed(filling.difference) + ("" if error is None else f" ± {error:.1f}")
-
-
-def _signed(value: float) -> str:
-    """Return a difference; none is minus zero."""
-    return f"{round(value, 1) + 0.0:+.1f}"
-
-
-def _otherwise(fillings: Sequence[Filling], status: Status) -> Iterator[str]:
-    """Yield how peers did that were also run in another way, over the cells with both."""
-    both: dict[tuple[str, str], list[tuple[Filling, Filling]]] = {}
-    for shown in fillings:
-        cell = shown.cell
-        if cell.setting != PEER or shown.state != "filled" or shown.source is None:
-            continue
-        for source in _ways(cell, status):
-            other = fill(replace(cell, sources=(source,)), status.results)
-            if source != shown.source and other.state == "filled":
-                key = source.label, shown.source.label
-                both.setdefault(key, []).append((other, shown))
-    if not both:
-        return
-    rows = []
-    for labels, pairs in sorted(both.items()):
-        row = [str(len(pairs))]
-        for label, own in zip(labels, zip(*pairs, strict=True), strict=True):
-            found = _Tally(own)
-            row += [label, _signed(found.mean), _signed(found.worst)]
-        rows.append((row[1], row[0], *row[2:]))
-    yield (
-        "Some of these peers were also run in other ways. Mean and worst difference from the "
-        "paper over the cells that have both, and those of the run shown above:"
-    )
-    header = ("also run as", "cells", "mean", "worst", "shown above", "mean", "worst")
-    yield _markdown(Grid("", header, tuple(rows)))
-
-
-def _ways(cell: Cell, status: Status) -> Iterator[Source]:
-    """Yield what can fill a cell, and variants of it that were run."""
-    yield from cell.sources
-    kind = KINDS[cell.kind]
-    plain = {source.wants: source.label for source in cell.sources}
-    for want in status.results.wants(kind.name):
-        case = dict(zip(kind.key, want, strict=True))
-        if variant := case.get("variant"):
-            same = tuple((case | {"variant": ""}).values())
-            if label := plain.get((same,)):
-                yield Source(f"{label}: {variant}", (want,))
-
-
-def _readings(status: Status, fillings: Sequence[Filling]) -> Iterator[str]:
-    """Yield the difference of each reading of the paper that was tried.
-
-    A reading is a variant of the setting `paper`, on tables also with another scaling.
-    """
-    figures = [f.cell for f in fillings if f.cell.setting == "paper" and f.cell.kind]
-    of = {want: cell for cell in figures for want in _wants(cell)}
-    own_cells = {want for f in status.fillings for want in _wants(f.cell)}
-    tried: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-    for name in dict.fromkeys(cell.kind for cell in figures):
-        kind = KINDS[name]
-        for want in status.results.wants(name):
-            case = dict(zip(kind.key, want, strict=True))
-            plain = case | {"variant": "", "scaling": "standard"}
-            cell = of.get(tuple(plain[key] for key in kind.key))
-            if cell is None or (case["variant"] and want in own_cells):
-                continue
-            found = fill(replace(cell, sources=(Source("", (want,)),)), status.results)
-            if found.state == "filled" and found.difference is not None:
-                own = tried.setdefault((case["variant"], case.get("scaling", "")), {})
-                own[cell.row, _whole_column(cell)] = found.difference
-    if len(tried) < 2:
-        return
-    yield (
-        "The paper leaves some choices open. We tried several readings, each with everything "
-        "else as in the setting `paper`. Differences from the paper:"
-    )
-    # What was only run as it is has nothing to stand beside.
-    other = [found for reading, found in tried.items() if reading not in _AS_IT_IS]
-    every = dict.fromkeys((cell.row, _whole_column(cell)) for cell in figures)
-    places = [place for place in every if any(place in found for found in other)]
-    for row in dict.fromkeys(row for row, _ in places):
-        columns = [column for own, column in places if own == row]
-        lines = [
-            (
-                _reading(*reading),
-                *(_signed(d[row, n]) if (row, n) in d else "" for n in columns),
-            )
-            for reading, d in sorted(tried.items())
-        ]
-        shown = tuple(line for line in lines if any(line[1:]))
-        yield _markdown(Grid("", (row, *columns), shown))
-
-
-_AS_IT_IS = (("", ""), ("", "standard"))
-
-
-def _wants(cell: Cell) -> Iterator[Want]:
-    return (want for source in cell.sources for want in source.wants)
-
-
-def _whole_column(cell: Cell) -> str:
-    return f"{cell.dataset} {cell.condition}".strip()
-
-
-def _reading(variant: str, scaling: str) -> str:
-    columns = {"standard": "columns standardised", "unit": "columns in [0, 1]"}.get(scaling)
-    return ", ".join(filter(None, (variant, columns))) or "setting `paper`"
-
-
-def _claims(status: Status) -> Iterator[str]:
-    """Yield three sentences of the paper and what the records say about them."""
-    cells = [filling.cell for filling in status.fillings]
-    peers = ("deep-sad", "deep-svdd")
-    one, five = (
-        [c for c in cells if c.row in [f"{peer}, K = {k}" for peer in peers]] for k in (1, 5)
-    )
-    ill = [cell for cell in cells if cell.table == "ill-trained"]
-    yield "## Three claims of the paper, and our records"
-    yield (
-        "**Ensembles have little effect on Deep SAD**, because distances to different "
-        "centres have different scales. On CIFAR-10, by how many points five models beat one:"
-    )
-    yield from _gains(status, one, five, lambda ours, _: ours > _SMALL)
-    yield (
-        "**Deep SAD needs a well-trained autoencoder to begin with**: after ten epochs of "
-        "pre-training, its objective has no effect. On CIFAR-10, by how many points 150 "
-        "epochs of pre-training beat ten, for one model:"
-    )
-    yield from _gains(status, ill, one, lambda ours, theirs: ours < theirs / 2)
-    yield (
-        "**Both methods are better than Deep SAD.** The paper's tables compare five models of "
-        "each of its methods with one of Deep SAD; in the paper, five of Deep SAD are no "
-        "better. On CIFAR-10, by how many points five models beat five of Deep SAD:"
-    )
-    for method in ("dp", "mml"):
-        title = title_of(method)
-        own = [cell for cell in cells if cell.row == f"{title}, K = 5"]
-        yield f"*{title}*"
-        yield from _gains(status, five, own, lambda ours, _: ours <= 0)
-    yield (
-        "On Fashion-MNIST with 5 % of labels, our setting is ahead of five models of Deep SAD "
-        "over all 90 problems ([images.md](images.md)). An earlier revision of our methods "
-        "made that run; the tables below have ten problems of today's."
-    )
-
-
-# Points that an effect has to have to be one.
-_SMALL = 1.0
-
-
-def _gains(
-    status: Status,
-    before: Sequence[Cell],
-    after: Sequence[Cell],
-    otherwise: Callable[[float, float], bool],
-) -> Iterator[str]:
-    """Yield what is gained, by the ratio of labelled anomalies, and whether that is news.
-
-    Both sides have the setting that has more ratios with labels, the paper's where both do.
-    """
-    pairs = [(b, a) for b in before for a in after if b.condition == a.condition]
-    found = {
-        setting: {
-            b.condition: gain
-            for b, a in pairs
-            if {b.setting, a.setting} <= {PEER, setting}
-            and (gain := _gain(*(_in(setting, cell, status) for cell in (b, a)))) is not None
-        }
-        for setting in ("paper", "ours")
-    }
-    setting = max(found, key=lambda name: sum(float(ratio) > 0 for ratio in found[name]))
-    ours = found[setting]
-    theirs = {b.condition: (a.mean or 0.0) - (b.mean or 0.0) for b, a in pairs}
-    rows = [("the paper", *(_signed(gain) for gain in theirs.values()))]
-    rows.append(("our records", *(_signed(ours[r]) if r in ours else "" for r in theirs)))
-    yield _markdown(Grid("", ("labelled", *theirs), tuple(rows)))
-    labelled = [ratio for ratio in ours if float(ratio)]
-    if not labelled:
-        yield "There are no records for this yet."
-        return
-    means = [sum(some[r] for r in labelled) / len(labelled) for some in (ours, theirs)]
-    words = "Our records say otherwise" if otherwise(*means) else "Our records agree"
-    yield (
-        f"{words}: {_signed(means[0])} points on average where there are labels; the paper "
-        f"has {_signed(means[1])} (setting `{setting}`)."
-    )
-
-
-def _in(setting: str, cell: Cell, status: Status) -> Filling:
-    """Return what fills a cell in one setting alone."""
-    sources = tuple(s for s in cell.sources if s.wants[0][-1] == setting)
-    return fill(replace(cell, sources=sources), status.results)
-
-
-def _gain(before: Filling, after: Filling) -> float | None:
-    """Return the difference of two cells with the same number of problems."""
-    if before.n != after.n or before.state != "filled" or after.state != "filled":
-        return None
-    return after.moments.mean - before.moments.mean
+    return signed(filling.difference) + ("" if error is None else f" ± {error:.1f}")
 
 
 _STATES = "States of a VAE and of DP-VAE in unseen worlds"

@@ -169,6 +169,23 @@ def test_rows_choose_their_likelihood(rows, expected):
     assert M2(likelihood="gaussian").likelihood_of(rows) == "gaussian"
 
 
+def test_a_problem_chooses_its_likelihood_by_its_own_rows(visible):
+    """Not by those it is fitted beside."""
+    unit = (visible.X - visible.X.min(0)) / np.ptp(visible.X, axis=0)
+    data, problem = torch.from_numpy(np.concatenate([unit, visible.X])), visible.problem((0,))
+    beyond = replace(
+        problem, normal=problem.normal + len(unit), anomaly=problem.anomaly + len(unit)
+    )
+    for cls in (M2, M1M2):
+        model = cls(**SMALL, **({"pretrain_epochs": 2} if cls is M1M2 else {}))
+        together = model.fit_problems(data, [problem, beyond, problem])
+        chosen = [fitted.members.likelihood for fitted in together]
+        assert chosen == ["bernoulli", "gaussian", "bernoulli"]
+        for own, fitted in zip((problem, beyond), together, strict=False):
+            (alone,) = model.fit_problems(data, [own])
+            np.testing.assert_allclose(fitted.score(unit), alone.score(unit), rtol=1e-6)
+
+
 def test_labelled_anomalies_are_learned(make, hidden):
     """They look like normal rows to a model without labels."""
     for name in ("ss-dgm-m2", "ss-dgm-m1-m2"):

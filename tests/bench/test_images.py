@@ -477,6 +477,13 @@ def test_every_number_of_a_peer_is_part_of_its_configuration(
     assert hybrid["detector"] == found["ssad"].record["config"]["detector"]
 
 
+def test_a_method_that_no_variant_names_runs_as_it_is() -> None:
+    slow = {"name": "slow", "methods": "mml", "numbers": {"learning_rate": 1e-6}}
+    options = {**SMALL, "methods": ["mml", "dp"], "variants": slow, "gamma_l": 0.1}
+    cases = specify(ImageSpecification, options).cases(10)
+    assert {(case.method, case.variant) for case in cases} == {("mml", "slow"), ("dp", "")}
+
+
 def test_a_variant_is_part_of_the_configuration() -> None:
     spec = ImageSpecification(methods=("dp",), gamma_l=(0.1,), variants=tuple(IMAGE_VARIANTS))
     cases = {case.variant: case for case in spec.cases(3)}

@@ -192,10 +192,10 @@ def test_shallow_peers_have_neither_setting_nor_variant() -> None:
     assert labels == ["dp (ours, K = 1)", "dp (paper, K = 1)", "knn"]
 
 
-def test_a_peer_has_the_variants_that_name_it() -> None:
+def test_a_method_that_no_variant_names_runs_as_it_is() -> None:
     experiment = make(
         {
-            "methods": ["dp", "deep-sad", "knn"],
+            "methods": ["vae", "dp", "deep-sad", "knn"],
             "setting": "paper",
             "variants": [
                 {"name": "slow", "methods": "deep-sad", "parameters": {"learning_rate": 1e-5}},
@@ -204,10 +204,18 @@ def test_a_peer_has_the_variants_that_name_it() -> None:
         }
     )
     labels = [system.label for system in experiment.systems]
-    assert labels == ["dp (paper, K = 1)", "deep-sad (paper, slow)", "knn"]
+    assert labels == ["vae (paper)", "dp (paper, K = 1)", "deep-sad (paper, slow)", "knn"]
     study = OddsStudy(experiment, {}, {}, {}, ())
     own = study.estimator(Case("cardio", "deep-sad", "paper", "slow", 0.01, 0.0, 0))
     assert (own.learning_rate, own.max_epochs) == (1e-5, 150)
+
+
+def test_a_variant_without_a_name_is_not_of_peers() -> None:
+    variants = [{"name": "", "parameters": {"n_members": 1}}]
+    options = {"methods": ["dp", "knn"], "variants": variants}
+    study = OddsStudy(make(options), {}, {}, {}, ())
+    assert study.estimator(Case("cardio", "dp", "ours", "", 0.01, 0.0, 0)).n_members == 1
+    study.estimator(Case("cardio", "knn", "", "", 0.01, 0.0, 0))  # has no such parameter
 
 
 def test_rows_say_which_setting_variant_and_scaling() -> None:

@@ -144,12 +144,12 @@ def test_a_limit_shorter_than_one_case(paper: Path) -> None:
     result = bench("next", "--minutes", 0.1, "--device", "cpu")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("aloof: Nothing fits into 0.1 minutes. The least to ask for is ")
-    least = re.search(r"least to ask for is ([\d.]+), for .*: 1 case, about", line)
+    assert line.startswith("aloof: Nothing fits into 0.1 minutes. Ask for ")
+    least = re.search(r"Ask for ([\d.]+) or more: .*, 1 case, takes about", line)
     assert least
     enough = bench("next", "--minutes", least[1], "--device", "cpu", "--dry-run")
     assert enough.exit_code == 0, enough.stderr
-    assert line.endswith("about 0.1 minutes (guessed), with time to spare.")
+    assert line.endswith("about 0.1 minutes (guessed); the rest is a margin.")
     assert not (paper / "results").exists()
     result = bench("next", "--minutes", 0, "--device", "cpu")
     assert "--minutes must be more than 0" in result.stderr

@@ -9,6 +9,7 @@ from functools import partial
 from math import prod
 from typing import Any, ClassVar, Literal, Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, softplus
@@ -284,7 +285,8 @@ class M2(DeepBaseline):
         them.
     likelihood
         Of a row: ``"bernoulli"``, for rows in [0, 1], or ``"gaussian"`` with a variance of one.
-        None: Bernoulli if all rows are in [0, 1], as images are, and Gaussian otherwise.
+        None: Bernoulli if all rows of a problem are in [0, 1], as images are, and Gaussian
+        otherwise.
 
     Notes
     -----
@@ -344,7 +346,21 @@ class M2(DeepBaseline):
     def _train(
         self, run: Run, networks: Networks, problems: Sequence[Problem]
     ) -> Sequence[Trained[GenerativeClassifiers]]:
-        likelihood = self.likelihood_of(run.data[0])
+        found = [self.likelihood_of(_rows_in(run.data[0], problem)) for problem in problems]
+        trained: dict[int, Trained[GenerativeClassifiers]] = {}
+        for likelihood in dict.fromkeys(found):
+            which = [k for k, own in enumerate(found) if own == likelihood]
+            own = self._train_with(likelihood, run, networks, [problems[k] for k in which])
+            trained |= zip(which, own, strict=True)
+        return [trained[k] for k in range(len(problems))]
+
+    def _train_with(
+        self,
+        likelihood: _Likelihood,
+        run: Run,
+        networks: Networks,
+        problems: Sequence[Problem],
+    ) -> Sequence[Trained[GenerativeClassifiers]]:
         codes = self._codes(run, networks, likelihood, problems)
         build = partial(self._started, networks, likelihood, codes)
         tasks = [self._task(problem) for problem in problems]
@@ -426,6 +442,12 @@ class M1M2(M2):
             for problem, own in zip(problems, trained, strict=True)
             for k, seed in enumerate(problem.seeds)
         }
+
+
+def _rows_in(data: Tensor, problem: Problem) -> Tensor:
+    """Return the rows that a problem learns from."""
+    rows = np.concatenate([problem.normal, problem.anomaly])
+    return data[torch.from_numpy(rows).to(data.device)]
 
 
 def _rows_of(task: Task) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from torch import nn
@@ -18,16 +18,31 @@ from aloof.networks import MLPDecoder, MLPEncoder
 
 __all__ = [
     "MLP",
+    "Named",
     "Network",
     "Variant",
     "Variants",
     "check_variants",
     "distinct_variants",
     "given_variants",
+    "variant_named",
     "variants_of",
 ]
 
 _V = TypeVar("_V", bound="Variant")
+
+
+class Named(Protocol):
+    """A change to methods, with a name: `Variant`, or that of another study."""
+
+    @property
+    def name(self) -> str:
+        """Empty for the methods as they are."""
+        ...
+
+    def concerns(self, method: str) -> bool:
+        """Return whether a method has it."""
+        ...
 
 
 class Network(Section):
@@ -164,7 +179,11 @@ def check_variants(variants: Iterable[Variant], methods: Iterable[str]) -> None:
                     )
 
 
-def variants_of(method: str, variants: Sequence[Variant]) -> list[str]:
-    """Return the names of a method's variants; a peer that none names runs as it is."""
-    found = [variant.name for variant in variants if variant.concerns(method)]
-    return found if found or method in OURS else [""]
+def variants_of(method: str, variants: Sequence[Named]) -> list[str]:
+    """Return the names of a method's variants; a method that none concerns runs as it is."""
+    return [variant.name for variant in variants if variant.concerns(method)] or [""]
+
+
+def variant_named(name: str, method: str, variants: Sequence[_V]) -> _V | None:
+    """Return the variant of a method that has this name; None: the method as it is."""
+    return next((v for v in variants if v.name == name and v.concerns(method)), None)

@@ -29,6 +29,7 @@ from aloof.bench.specification import (
     Whole,
     known,
 )
+from aloof.bench.variants import variants_of
 from aloof.vae import METHODS, Method
 
 __all__ = [
@@ -287,16 +288,14 @@ class ImageSpecification(Specification):
                 raise ValueError(
                     f"numbers.milestones only apply to lr_schedule 'step'; got {schedule!r}."
                 )
-        places = product(self.setting, self._of_ours, self.variants)
-        for setting, method, variant in places:
-            if not variant.concerns(method):
-                continue
-            found = self.numbers_of(method, cast(Setting, setting), variant.name)
-            if found.warmup_epochs > found.max_epochs:
-                raise ValueError(
-                    f"numbers.warmup_epochs must be at most max_epochs, {found.max_epochs}; "
-                    f"got {found.warmup_epochs}."
-                )
+        for setting, method in product(self.setting, self._of_ours):
+            for variant in variants_of(method, self.variants):
+                found = self.numbers_of(method, cast(Setting, setting), variant)
+                if found.warmup_epochs > found.max_epochs:
+                    raise ValueError(
+                        "numbers.warmup_epochs must be at most max_epochs, "
+                        f"{found.max_epochs}; got {found.warmup_epochs}."
+                    )
         return self
 
     @property
@@ -344,7 +343,7 @@ class ImageSpecification(Specification):
             if none == learns[method] and not (none and method == _ILL):
                 continue
             own = method in METHODS and not none
-            variants = [v.name for v in self.variants if v.concerns(method)] if own else [""]
+            variants = variants_of(method, self.variants) if own else [""]
             settings = settings_of(method, self.setting)
             for setting, variant, (normal, anomaly) in product(settings, variants, pairs):
                 other = -1 if none and not gamma_p else anomaly

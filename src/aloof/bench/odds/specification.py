@@ -19,7 +19,7 @@ from aloof.bench.specification import (
     known,
 )
 from aloof.bench.splits import SCALINGS
-from aloof.bench.variants import Variant, Variants, check_variants, variants_of
+from aloof.bench.variants import Variant, Variants, check_variants, variant_named, variants_of
 from aloof.datasets import PublicTable, find_dataset, list_datasets
 
 __all__ = ["OddsSpecification", "System", "Variant"]
@@ -128,5 +128,5 @@ class OddsSpecification(Specification):
 
     def variant(self, system: System) -> Variant:
         """Return what is changed in a system."""
-        named = (v for v in self.variants if v.name == system.variant)
-        return next(named, Variant(name=""))
+        found = variant_named(system.variant, system.method, self.variants)
+        return found or Variant(name="")

@@ -6,6 +6,7 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 
 from aloof.bench.paper.cells import PEER, TABLES
@@ -114,9 +115,10 @@ def _introduction(status: Status) -> list[str]:
         "own problems, the error would be smaller: *within two standard errors* is easy to "
         "achieve with 10 problems, and means something with 90. Where two experiments have "
         "the same cell, it shows the later run.",
-        "Tables of peers say how each was run: `(paper)` with the networks and the schedule "
-        "of its authors, `(ours)` with those of our methods, `-unfair` with the parameters "
-        "that are best on a tenth of the test rows, as the paper chose them.",
+        "Tables of peers say how each was run: `(paper)` with the published networks and "
+        "schedule (for `ss-dgm`, as we first read them: see the notes), `(ours)` with those of "
+        "our methods, `unit` on columns in [0, 1], `-unfair` with the parameters that are best "
+        "on a tenth of the test rows, as the paper chose them.",
     ]
 
 
@@ -125,11 +127,16 @@ def _left(status: Status) -> str:
     if not status.works:
         return ""
     minutes = replace(status, speeds=Speeds(status.results, "gpu")).record["minutes"]
-    return (
-        f" What is left, all 90 problems included, takes about {minutes['networks'] / 60:.0f} "
-        f"hours on one NVIDIA H200, and {minutes['shallow'] / 60:.1f} on a CPU for systems "
-        "without networks."
-    )
+    places = {
+        "networks": "on one NVIDIA H200",
+        "shallow": "on a CPU for systems without networks",
+    }
+    parts = [f"{_duration(minutes[k])} {where}" for k, where in places.items() if minutes[k]]
+    return f" What is left, all 90 problems included, takes about {', and '.join(parts)}."
+
+
+def _duration(minutes: float) -> str:
+    return f"{ceil(minutes)} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 
 def _tallies(fillings: Sequence[Filling]) -> dict[str, Tally]:

@@ -23,7 +23,7 @@ from aloof.bench.tabular.development import DEVELOPMENT, GROUPS
 from aloof.bench.tabular.files import Reading, find_tables
 from aloof.bench.tabular.protocols import PROTOCOLS, Condition
 from aloof.bench.tabular.variants import TableVariant, TableVariants
-from aloof.bench.variants import check_variants, variants_of
+from aloof.bench.variants import check_variants, variant_named, variants_of
 
 __all__ = ["System", "TablesSpecification"]
 
@@ -163,5 +163,5 @@ class TablesSpecification(Specification):
 
     def variant(self, system: System) -> TableVariant:
         """Return what is changed in a system."""
-        named = (v for v in self.variants if v.name == system.variant)
-        return next(named, TableVariant(name=""))
+        found = variant_named(system.variant, system.method, self.variants)
+        return found or TableVariant(name="")

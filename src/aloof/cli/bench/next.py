@@ -112,14 +112,14 @@ def _refuse(found: Status, minutes: float, left: float, kinds: list[str] | None)
         of_kinds = kinds is None or any(w.experiment.kind.name in kinds for w in found.works)
         where = " on this device" if found.works and of_kinds else ""
         raise ExperimentError(f"Nothing is left to run{where}. See aloof bench status.")
-    least_minutes = minutes + (least.seconds - left) / 60  # looking takes time, too
+    # Looking takes time, too, and not always the same.
+    least_minutes = minutes + (least.seconds - left) / 60 + 0.1
     whole = "" if least.n_cases == 1 else " Without a GPU, such cells are only run as a whole."
     raise ExperimentError(
-        f"Nothing fits into {minutes:g} minutes. The least to ask for is "
-        f"{ceil(10 * least_minutes) / 10:g}, for {least.work.cell.label} "
-        f"({least.work.experiment.name}): {count(least.n_cases, 'case')}, about "
-        f"{least.estimate.minutes:.1f} minutes ({least.estimate.how}), with time to spare."
-        f"{whole}"
+        f"Nothing fits into {minutes:g} minutes. Ask for {ceil(10 * least_minutes) / 10:g} or "
+        f"more: {least.work.cell.label} ({least.work.experiment.name}), "
+        f"{count(least.n_cases, 'case')}, takes about {least.estimate.minutes:.1f} minutes "
+        f"({least.estimate.how}); the rest is a margin.{whole}"
     )
 
 

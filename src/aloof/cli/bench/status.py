@@ -105,11 +105,8 @@ def tell_problems(found: Status) -> None:
         typer.echo(f"warning: {line}", err=True)
     notes = found.results.notes
     if notes:
-        more = (
-            f" There are {len(notes) - 1} more notes like this: aloof bench status --json."
-            if len(notes) > 1
-            else ""
-        )
+        rest = count(len(notes) - 1, "more note")
+        more = f" aloof bench status --json has {rest}." if len(notes) > 1 else ""
         typer.echo(f"note: {notes[0]}{more}", err=True)
 
 

@@ -438,6 +438,20 @@ def test_errors_and_other_configurations_fill_nothing(
     assert "holds 1 record with another configuration" in note
 
 
+def test_networks_of_every_seed_fill_a_cell(experiments: Make, tmp_path: Path) -> None:
+    """The configuration of a planning record names its seed."""
+    files = experiments(planning='methods = "dp"\nseeds = 2\nn_worlds = 2')
+    (file,) = files
+    records = []
+    for case in file.kind.cases(file.spec):
+        config = file.kind.identity(file.spec, case).record["config"]  # type: ignore[union-attr]
+        records.append({**case, "collision": 0.1, "config": config})
+    write(tmp_path / "planning", *records)
+    results = read_results(tmp_path, files)
+    assert results.notes == results.problems == []
+    assert len(results.of("planning", ("DP-VAE", "ours"))) == 4
+
+
 def test_the_folders_that_are_not_there(experiments: Make, tmp_path: Path) -> None:
     experiments(images_cifar10=CIFAR)
     found = look(tmp_path / "nothing", tmp_path / "experiments")

@@ -116,7 +116,8 @@ def test_from_start_to_end_and_again(
     assert manifest["started"].startswith("20")
     assert manifest["experiment"]["mirror"] is True
     table = (out / "table.md").read_text()
-    assert "4 unseen worlds, 2 networks of each method" in table
+    assert "States, 4 unseen worlds" in table
+    assert "| DP-VAE, means (ours) | 2 |" in table
     assert (
         "Not the paper's, in rows of the setting paper: hidden = (8,), dropout = 0.1" in table
     )

@@ -47,6 +47,8 @@ class Kind(ABC):
         That of its command.
     key
         The fields that tell which cell a case belongs to. The others number its replicates.
+    configured
+        The others that a configuration names.
     options
         The fields that a command can be narrowed to: the option's name, and the field's.
     stretch
@@ -57,6 +59,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     key: ClassVar[tuple[str, ...]]
+    configured: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[Mapping[str, str]]
     stretch: ClassVar[Mapping[str, tuple[str, ...]]] = {"setting": SETTINGS}
     autoencoder: ClassVar[str] = "autoencoder"
@@ -325,6 +328,7 @@ class _Text(Kind):
 class _Planning(Kind):
     name = "planning"
     key = ("sampler", "setting")
+    configured = ("seed",)
     options: ClassVar[Mapping[str, str]] = {"setting": "setting"}
 
     @property

@@ -173,16 +173,17 @@ class _Check:
 
     def __call__(self, record: Record, case: Fields, want: Want) -> Entry | None:
         """Return the entry of a record; None: it is of another configuration."""
-        if want not in self._identities:
-            spec = self._experiment.spec
+        kind = self._experiment.kind
+        own = *want, *(case[name] for name in kind.configured)
+        if own not in self._identities:
             try:
-                self._identities[want] = self._experiment.kind.identity(spec, case)
+                self._identities[own] = kind.identity(self._experiment.spec, case)
             except (LookupError, StopIteration, ValueError):  # nothing it knows
-                self._identities[want] = Identity(None, revision=0)
-        identity = self._identities[want]
+                self._identities[own] = Identity(None, revision=0)
+        identity = self._identities[own]
         if identity is None:  # taken at its word
             return Entry(record, outdated=False)
-        key = want, json.dumps(record.get("config"), sort_keys=True)
+        key = own, json.dumps(record.get("config"), sort_keys=True)
         if key not in self._same:
             self._same[key] = identity.describes(record)
         return Entry(record, identity.outdates(record)) if self._same[key] else None

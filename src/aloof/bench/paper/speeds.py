@@ -26,8 +26,9 @@ _ORDER: tuple[How, ...] = ("measured", "estimated", "guessed")
 
 # Where there is no record to go by: seconds for a case on a GPU, and how many times that a CPU
 # takes. Convolutions once had 18 ms a step on two cores and 0.6 on an H200; small perceptrons
-# are no faster there.
-_GUESS = {"images": 10.0, "odds": 5.0, "text": 60.0, "planning": 1.0}
+# are no faster there. For planning, two of the paper's networks, of a hundred cases each, took
+# 57 minutes on a core, and two of ours half an hour.
+_GUESS = {"images": 10.0, "odds": 5.0, "text": 60.0, "planning": 4.0}
 _CPU_FACTOR = {"images": 30.0, "odds": 1.0, "text": 10.0, "planning": 3.0}
 
 # A step of a stack on a GPU takes as long as eight more networks would: 1,570 us for each of 5

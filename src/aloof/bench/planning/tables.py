@@ -57,16 +57,14 @@ def planning_grids(spec: PlanningSpecification, records: _Records) -> list[Grid]
     for record in records:
         own[record["sampler"], record["setting"]].append(record)
     own = {key: found for key, found in own.items() if found}
-    seeds = {record["seed"] for record in records}
-    networks = f"{len(seeds)} networks of each method" if len(seeds) > 1 else "one network each"
     notes = [
         f"Of {spec.n_states} states of the sampler alone. Covered: the share of the optimal "
         "path with a free state within half a cell.",
         "Means: what the decoder says, as in the code the paper builds on. The others are "
         "drawn with the noise of the likelihood; screened: a network draws again what its own "
         "anomaly score refuses.",
-        "In brackets: 95 % confidence intervals over worlds, for these networks"
-        + (", means over seeds." if len(seeds) > 1 else "."),
+        "In brackets: 95 % confidence intervals over worlds, for these networks; where there "
+        "are several, a world's figure is their mean.",
     ]
     departures = spec.departures("paper") if "paper" in spec.setting else {}
     if departures:
@@ -76,6 +74,7 @@ def planning_grids(spec: PlanningSpecification, records: _Records) -> list[Grid]
     quality = tuple(
         (
             system_label(*key),
+            "" if key[0] == UNIFORM else str(_n_seeds(found)),
             _percent(estimate_mean(by_world(found, lambda r: [r["collision"]]))),
             _percent(estimate_mean(by_world(found, lambda r: [r["coverage"]]))),
         )
@@ -83,17 +82,17 @@ def planning_grids(spec: PlanningSpecification, records: _Records) -> list[Grid]
     )
     return [
         Grid(
-            f"States, {n_worlds} unseen worlds, {networks}",
-            ("", "in collision (%)", "path covered (%)"),
+            f"States, {n_worlds} unseen worlds",
+            ("", "networks", "in collision (%)", "path covered (%)"),
             quality,
             notes=tuple(notes),
         ),
-        *_like_with_like(spec, own, len(seeds)),
-        *_plans(spec, own, one=len(seeds) == 1),
+        *_like_with_like(spec, own),
+        *_plans(spec, own),
     ]
 
 
-def _like_with_like(spec: PlanningSpecification, own: _Systems, n_seeds: int) -> list[Grid]:
+def _like_with_like(spec: PlanningSpecification, own: _Systems) -> list[Grid]:
     """Compare each method with the plain VAE: means with means, draws with draws."""
     rows = []
     for setting in spec.setting:
@@ -108,15 +107,11 @@ def _like_with_like(spec: PlanningSpecification, own: _Systems, n_seeds: int) ->
         return []
     found = (f"path found, {count} states" for count in spec.counts)
     notes = [
-        "In percentage points: of means over the same worlds, less the VAE of the same seed."
+        "In percentage points: of means over the same worlds, less the VAE of the same seed.",
+        "p: paired t-test over seeds. Networks of different seeds are independent of each "
+        "other; the worlds are the same for all. Where there is one network of each method, "
+        "there is no p, and nothing is known about other seeds.",
     ]
-    if n_seeds > 1:
-        notes.append(
-            f"p: paired t-test over {n_seeds} seeds. Networks of different seeds are "
-            "independent of each other; the worlds are the same for all."
-        )
-    else:
-        notes.append("One network of each method: nothing is known about other seeds.")
     title = "Like with like: a method less the plain VAE"
     header = ("", "in collision", "path covered", *found)
     return [Grid(title, header, tuple(rows), notes=tuple(notes))]
@@ -140,10 +135,11 @@ def _differences(
     )
 
 
-def _plans(spec: PlanningSpecification, own: _Systems, *, one: bool) -> list[Grid]:
+def _plans(spec: PlanningSpecification, own: _Systems) -> list[Grid]:
     def success(records: _Records, count: int) -> str:
         found = by_world(records, lambda r: [p["found"] for p in plans_with([r], count)])
         # Of one network a world has a path or none; of several, a share of them has one.
+        one = _n_seeds(records) == 1
         return _percent(estimate_share(found) if one else estimate_mean(found))
 
     def cost(records: _Records, count: int) -> str:
@@ -193,6 +189,10 @@ def csv_lines(records: _Records) -> Iterator[Line]:
 def plans_with(records: _Records, count: int) -> list[dict[str, Any]]:
     """Return what a planner made of so many states, in all worlds of the records."""
     return [p for record in records for p in record["plans"] if p["n"] == count]
+
+
+def _n_seeds(records: _Records) -> int:
+    return len({record["seed"] for record in records})
 
 
 def _place(record: Mapping[str, Any]) -> tuple[int, int]:

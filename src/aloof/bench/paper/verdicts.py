@@ -14,6 +14,9 @@ from aloof.bench.tables import Grid
 
 __all__ = ["verdicts"]
 
+# Points that an effect has to have to be one.
+_SMALL = 1.0
+
 
 def verdicts(status: Status) -> Iterator[str]:
     """Yield three sentences of the paper and what the records say about them."""
@@ -45,10 +48,6 @@ def verdicts(status: Status) -> Iterator[str]:
         own = [cell for cell in cells if cell.row == f"{title}, K = 5"]
         yield f"*{title}*"
         yield from _gains(status, five, own, lambda ours, _: ours <= 0)
-
-
-# Points that an effect has to have to be one.
-_SMALL = 1.0
 
 
 def _gains(

@@ -12,6 +12,7 @@ where there were 100, and the doubled image is never written. Its result is *fol
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -249,17 +250,17 @@ def convolve(
     n_out, kernel = weight.shape[2 if turned else 3], round(weight.shape[1] ** 0.5)
     pixels = n * height * width
     flat = _is_flat(n_in) or (halves and n_in < 32)
-    tile, block, depth, warps = _tiling(n_in, n_out // 4 if doubles and side else n_out)
+    tile = _tile(n_in, n_out // 4 if doubles and side else n_out)
     if x.dtype == torch.float32:  # twice the memory, three times the products
-        tile, block, depth, warps = min(tile, 64), 128, min(depth, 32), 4
+        tile = _Tile(128, min(tile.channels, 64), min(tile.depth, 32), 4)
     if halves:  # upper and lower corners lie apart
-        depth = max(16, min(depth, n_in // 2))
-    whole = (n_in // 4) % depth == 0 if halves else (n_out // 4) % tile == 0
+        tile = replace(tile, depth=max(16, min(tile.depth, n_in // 2)))
+    whole = (n_in // 4) % tile.depth == 0 if halves else (n_out // 4) % tile.channels == 0
     if side is None or not whole:  # a block with several corners needs all taps
         side = kernel
     if flat:
-        block, depth, warps = 256, min(32, _power(kernel**2 * n_in)), 4
-    grid = (triton.cdiv(pixels, block), triton.cdiv(n_out, tile), members)
+        tile = _Tile(256, tile.channels, min(32, _power(kernel**2 * n_in)), 4)
+    grid = (triton.cdiv(pixels, tile.pixels), triton.cdiv(n_out, tile.channels), members)
     # Parameters are views of a matrix of all parameters: members lie far apart.
     bias = None if bias is None else bias.contiguous()
     shape = (2 * height, 2 * width, n_out // 4) if doubles else (height, width, n_out)
@@ -270,10 +271,10 @@ def convolve(
     parts = x.new_empty(2, grid[0] if sums else 0, members, n_out, dtype=torch.float32)
     _convolve[grid](
         x, weight, x if bias is None else bias, y, parts[0], parts[1], pixels,
-        height, width, n_in, n_out, kernel, pad, block, depth,
-        tile, flat, bias is not None, sums, _precision(x),
+        height, width, n_in, n_out, kernel, pad, tile.pixels, tile.depth,
+        tile.channels, flat, bias is not None, sums, _precision(x),
         layout if halves else plain, layout if doubles else plain, side, turned,
-        num_warps=warps, num_stages=3,
+        num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
     total, square = parts.sum(1)
     if doubles:
@@ -301,38 +302,65 @@ def convolve_weight(
         turned = convolve_weight(gradient, x, kernel=kernel, pad=kernel - 1 - pad)
         return turned.flip(1).transpose(2, 3)
     flat = _is_flat(n_in)
-    rows = min(128, _power(kernel**2 * n_in)) if flat else min(n_in, 64)
-    tile = min(_power(n_out // 4 if doubles and side else n_out), 128)
-    if side is None or flat or (n_out // 4) % tile:
+    tile = _weight_tile(n_in, n_out // 4 if doubles and side else n_out, kernel, flat=flat)
+    if side is None or flat or (n_out // 4) % tile.channels:
         side = kernel
-    blocks = triton.cdiv(kernel**2 * n_in, rows) * triton.cdiv(n_out, tile)
-    block, warps, stages, programs = (128, 2, 2, 4224) if n_in < 64 else (64, 4, 3, 1056)
-    if rows == 128:
-        warps, stages = 4, 3
-    splits = min(triton.cdiv(programs, blocks * members), triton.cdiv(pixels, 8 * block))
-    span = triton.cdiv(triton.cdiv(pixels, splits), block) * block
+    blocks = triton.cdiv(kernel**2 * n_in, tile.depth) * triton.cdiv(n_out, tile.channels)
+    programs = 4224 if n_in < 64 else 1056
+    splits = min(triton.cdiv(programs, blocks * members), triton.cdiv(pixels, 8 * tile.pixels))
+    span = triton.cdiv(triton.cdiv(pixels, splits), tile.pixels) * tile.pixels
     splits = triton.cdiv(pixels, span)
     out = x.new_empty(splits, members, kernel**2, n_in, n_out, dtype=torch.float32)
     _convolve_weight[(splits, blocks, members)](
         x, gradient, out, pixels, span, height, width, n_in, n_out, kernel, pad,
-        block, rows, tile, flat, _precision(x), layout, side,
-        num_warps=warps, num_stages=stages,
+        tile.pixels, tile.depth, tile.channels, flat, _precision(x), layout, side,
+        num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
     return out.sum(0) if splits > 1 else out[0]
 
 
-def _tiling(n_in: int, n_out: int) -> tuple[int, int, int, int]:
-    """Return channels and pixels of a program's result, channels of a product, and warps.
+@dataclass(frozen=True)
+class _Tile:
+    """What a program multiplies at a time.
 
-    The fastest of those tried on an H200 with the paper's networks.
+    Attributes
+    ----------
+    pixels, channels
+        Pixels, and channels of the result.
+    depth
+        Channels of `x`; of a flat product, taps times channels.
+    warps, stages
+        Warps, and how many tiles are loaded at a time.
     """
+
+    pixels: int
+    channels: int
+    depth: int
+    warps: int
+    stages: int = 3
+
+
+def _tile(n_in: int, n_out: int) -> _Tile:
+    """Return the fastest tile of those tried on an H200 with the paper's networks."""
     if n_out <= 32:
-        return _power(n_out), 256, min(n_in, 32), 4
+        return _Tile(256, _power(n_out), min(n_in, 32), 4)
     if n_out <= 64:
-        return 64, 128, min(n_in, 64), 4
+        return _Tile(128, 64, min(n_in, 64), 4)
     if n_out >= 256 <= n_in:
-        return 256, 128, min(n_in, 64), 8
-    return 128, 256, min(n_in, 64), 8
+        return _Tile(128, 256, min(n_in, 64), 8)
+    return _Tile(256, 128, min(n_in, 64), 8)
+
+
+def _weight_tile(n_in: int, n_out: int, kernel: int, *, flat: bool) -> _Tile:
+    """Return that of a gradient of weights: pixels are what is summed over."""
+    channels = min(_power(n_out), 128)
+    if flat:
+        depth = min(128, _power(kernel**2 * n_in))
+        pixels = 128 if n_in < 64 else 64
+        return _Tile(pixels, channels, depth, *((4, 3) if depth == 128 else (2, 2)))
+    if n_in < 64:
+        return _Tile(128, channels, n_in, 2, 2)
+    return _Tile(64, channels, 64, 4)
 
 
 def _is_flat(n_in: int) -> bool:

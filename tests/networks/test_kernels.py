@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv, stacked
-from aloof.networks.stacked import fused_activation, fused_convolution, linear
+from aloof.networks.stacked import fused_activation, fused_convolution, linear, swapped
 from aloof.training.stack import Stack
 from aloof.vae import Objective, TrainingConfig, VAEProblem, train
 
@@ -193,3 +193,14 @@ def test_training_is_the_same_with_and_without_kernels(monkeypatch: pytest.Monke
         if value.is_floating_point() and not name.endswith("convolution.bias"):
             # A bias before batch normalisation has no gradient but rounding.
             torch.testing.assert_close(value, states[1][name], rtol=0.01, atol=5e-3, msg=name)
+
+
+def test_swapped_axes_and_their_gradient_are_those_of_a_transpose() -> None:
+    x = torch.randn(2, 3, 70, 5, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    x.requires_grad_()
+    out = swapped(x)
+    assert out.is_contiguous()
+    assert torch.equal(out, x.transpose(2, 3))
+    weights = torch.rand(out.shape, generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    (gradient,) = torch.autograd.grad((out * weights).sum(), x)
+    assert torch.equal(gradient, weights.transpose(2, 3))

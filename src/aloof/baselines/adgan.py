@@ -88,9 +88,8 @@ class Search:
             for _ in range(self.steps):
                 error = _error(copies, code, wanted)
                 d_code, *parts = torch.autograd.grad(error.sum(), [code, *weights])
-                movers[0].step(d_code, self.code_rate)
-                d_weights = torch.cat([part.flatten(1) for part in parts], 1)
-                movers[1].step(d_weights, self.generator_rate)
+                movers[0].step([d_code], self.code_rate)
+                movers[1].step(parts, self.generator_rate)
         with torch.no_grad():
             return _error(copies, code, wanted).view(members, n, n_starts).mean(-1)
 

@@ -25,7 +25,7 @@ from torch.nn.functional import (
 
 from aloof.networks.dense import BatchNorm, Dense
 from aloof.networks.mlp import PosteriorHead
-from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage
+from aloof.networks.stacked import can_fuse, fused_convolution, fused_stage, swapped
 
 __all__ = ["ConvDecoder", "ConvEncoder", "FoldedDecoder", "default_filters"]
 
@@ -184,7 +184,7 @@ class ConvEncoder(nn.Module):
         y = x.permute(0, 1, 3, 4, 2) if stacked else x
         for stage in self.stages:
             y = stage(y)
-        y = y.permute(0, 1, 4, 2, 3).flatten(2) if stacked else y.flatten(1)
+        y = _planes(y).flatten(2) if stacked else y.flatten(1)
         for layer in self.dense:
             y = layer(y)
         return y
@@ -228,7 +228,7 @@ class _Decoder(nn.Module):
         z = z if len(self.dense) else leaky_relu(z, self._slope)
         stacked = z.dim() == 3
         y = z.view(*z.shape[:-1], *self._folded)
-        y = y.permute(0, 1, 3, 4, 2) if stacked else y
+        y = _pixels(y) if stacked else y
         for size, layer in zip(self._sizes, [*self.stages, self.output], strict=True):
             y = _with_rim_cut(y, size, stacked=stacked)
             y = layer(y, None if size == tuple(y.shape[2:4]) else size)
@@ -354,6 +354,22 @@ def _with_rim_cut(x: Tensor, size: tuple[int, int], *, stacked: bool) -> Tensor:
     top, left = down // 2, right // 2
     whole = _enlarged(x, doubled, stacked=stacked)
     return whole[:, :, top : top + size[0], left : left + size[1]]
+
+
+def _planes(x: Tensor) -> Tensor:
+    """``(members, n, h, w, c)`` to ``(members, n, c, h, w)``."""
+    if not can_fuse(x):
+        return x.permute(0, 1, 4, 2, 3)
+    members, n, *image, channels = x.shape
+    return swapped(x.reshape(members, n, -1, channels)).view(members, n, channels, *image)
+
+
+def _pixels(x: Tensor) -> Tensor:
+    """``(members, n, c, h, w)`` to ``(members, n, h, w, c)``."""
+    if not can_fuse(x):
+        return x.permute(0, 1, 3, 4, 2)
+    members, n, channels, *image = x.shape
+    return swapped(x.reshape(members, n, channels, -1)).view(members, n, *image, channels)
 
 
 def _side_by_side(x: Tensor) -> Tensor:

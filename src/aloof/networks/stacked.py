@@ -18,6 +18,7 @@ __all__ = [
     "fused_convolution",
     "fused_stage",
     "linear",
+    "swapped",
 ]
 
 # Bytes that the largest tile takes, three of them loaded at a time.
@@ -170,6 +171,33 @@ def fused_activation(
         pixels, gain, shift, statistics, eps, slope
     )
     return out.flatten(2), mean, variance
+
+
+def swapped(x: Tensor) -> Tensor:
+    """Return ``(members, n, a, b)`` as contiguous ``(members, n, b, a)``, and its gradient so.
+
+    Tiles are read and written in the order of memory, where torch's copy reads across it.
+    """
+    result: Tensor = _Swap.apply(x)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Swap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return _swapped(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _swapped(gradient)
+
+
+def _swapped(x: Tensor) -> Tensor:
+    from aloof.networks import _kernels
+
+    members, n, a, b = x.shape
+    rows = x.contiguous().view(members * n, a, 1, b)
+    return _kernels.inside_out(rows, x.dtype).view(members, n, b, a)
 
 
 class _Linear(torch.autograd.Function):

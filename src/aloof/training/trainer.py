@@ -26,7 +26,6 @@ from aloof.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from aloof.training.clipping import clip_rows_
 from aloof.training.device import on
 from aloof.training.history import History
 from aloof.training.learner import Learner, LearnerFactory, Phase, Setup
@@ -372,12 +371,12 @@ class _StackRun:
             parts = self.loss(rows, batch, phase)
         # _Members are independent: the gradient of the sum is each member's own.
         gradients = torch.autograd.grad(parts[0].sum(), self.parameters, materialize_grads=True)
-        gradient = torch.cat([part.flatten(1) for part in gradients], 1)
-        if self.schedule.weight_decay:
-            gradient.add_(self.matrix, alpha=self.schedule.weight_decay)
-        if self.schedule.max_grad_norm is not None:
-            clip_rows_(gradient, self.schedule.max_grad_norm)
-        self.optimizer.step(gradient, rate)
+        self.optimizer.step(
+            gradients,
+            rate,
+            weight_decay=self.schedule.weight_decay,
+            max_norm=self.schedule.max_grad_norm,
+        )
         return torch.stack(parts).detach().float()
 
     def _dropout(self) -> list[tuple[int, float]]:

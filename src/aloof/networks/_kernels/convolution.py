@@ -120,6 +120,9 @@ def _convolve(
             inside = inside & (col + right >= 0) & (col + right < W)
             at = _pixel(line + down, col + right, H, W, CI, LAYOUT_X)
             at += _channel(first, H, W, CI, LAYOUT_X)
+            # Said, because the compiler cannot tell where pixels are folded: without it, loads
+            # are narrow and overlap with nothing, which doubles the time.
+            at = tl.multiple_of(at, 8)
             i = tl.arange(0, BC)
             left = tl.load(x + at[:, None] + i[None, :], mask=inside[:, None], other=0.0)
             number = tap_down * K + tap_right
@@ -250,7 +253,7 @@ def convolve(
     n_out, kernel = weight.shape[2 if turned else 3], round(weight.shape[1] ** 0.5)
     pixels = n * height * width
     flat = _is_flat(n_in) or (halves and n_in < 32)
-    tile = _tile(n_in, n_out // 4 if doubles and side else n_out)
+    tile = _tile(n_in, n_out // 4 if doubles and side else n_out, turned=turned)
     if x.dtype == torch.float32:  # twice the memory, three times the products
         tile = _Tile(128, min(tile.channels, 64), min(tile.depth, 32), 4)
     if halves:  # upper and lower corners lie apart
@@ -259,7 +262,8 @@ def convolve(
     if side is None or not whole:  # a block with several corners needs all taps
         side = kernel
     if flat:
-        tile = _Tile(256, tile.channels, min(32, _power(kernel**2 * n_in)), 4)
+        depth, wide = min(32, _power(kernel**2 * n_in)), tile.channels > 64
+        tile = _Tile(128 if wide else 256, tile.channels, depth, 8 if wide else 4)
     grid = (triton.cdiv(pixels, tile.pixels), triton.cdiv(n_out, tile.channels), members)
     # Parameters are views of a matrix of all parameters: members lie far apart.
     bias = None if bias is None else bias.contiguous()
@@ -302,7 +306,7 @@ def convolve_weight(
         turned = convolve_weight(gradient, x, kernel=kernel, pad=kernel - 1 - pad)
         return turned.flip(1).transpose(2, 3)
     flat = _is_flat(n_in)
-    tile = _weight_tile(n_in, n_out // 4 if doubles and side else n_out, kernel, flat=flat)
+    tile = _weight_tile(n_in, n_out // 4 if doubles and side else n_out, kernel, x.dtype)
     if side is None or flat or (n_out // 4) % tile.channels:
         side = kernel
     blocks = triton.cdiv(kernel**2 * n_in, tile.depth) * triton.cdiv(n_out, tile.channels)
@@ -340,27 +344,30 @@ class _Tile:
     stages: int = 3
 
 
-def _tile(n_in: int, n_out: int) -> _Tile:
+def _tile(n_in: int, n_out: int, *, turned: bool) -> _Tile:
     """Return the fastest tile of those tried on an H200 with the paper's networks."""
+    depth = min(n_in, 64)
     if n_out <= 32:
         return _Tile(256, _power(n_out), min(n_in, 32), 4)
     if n_out <= 64:
-        return _Tile(128, 64, min(n_in, 64), 4)
-    if n_out >= 256 <= n_in:
-        return _Tile(128, 256, min(n_in, 64), 8)
-    return _Tile(256, 128, min(n_in, 64), 8)
+        return _Tile(128, 64, depth, 4)
+    if turned and n_out >= 256 <= n_in:
+        return _Tile(128, 256, depth, 8)
+    return _Tile(128, 128, depth, 4)
 
 
-def _weight_tile(n_in: int, n_out: int, kernel: int, *, flat: bool) -> _Tile:
+def _weight_tile(n_in: int, n_out: int, kernel: int, dtype: torch.dtype) -> _Tile:
     """Return that of a gradient of weights: pixels are what is summed over."""
     channels = min(_power(n_out), 128)
-    if flat:
+    if _is_flat(n_in):
         depth = min(128, _power(kernel**2 * n_in))
         pixels = 128 if n_in < 64 else 64
         return _Tile(pixels, channels, depth, *((4, 3) if depth == 128 else (2, 2)))
     if n_in < 64:
         return _Tile(128, channels, n_in, 2, 2)
-    return _Tile(64, channels, 64, 4)
+    if n_in < 128 or channels < 128 or dtype == torch.float32:  # takes twice the memory
+        return _Tile(64, channels, 64, 4)
+    return _Tile(64, 256, 128, 8) if n_out % 256 == 0 else _Tile(64, 128, 128, 4)
 
 
 def _is_flat(n_in: int) -> bool:

@@ -23,6 +23,7 @@
 
     AloofWarning (UserWarning)          knows what it is about, and is said once of each thing
     ├── CalibrationWarning              too few calibration rows for what was asked for
+    ├── DeviceWarning                   a device that is not used as well as it could be
     ├── ImageWarning                    images that look odd but can be used
     ├── LabelWarning                    labels that look odd but can be used
     └── TableWarning                    a table that looks odd but can be used
@@ -46,6 +47,7 @@ __all__ = [
     "CheckpointError",
     "DatasetError",
     "DeviceError",
+    "DeviceWarning",
     "DivergenceError",
     "DriftWarning",
     "ExperimentError",
@@ -164,6 +166,10 @@ class AloofWarning(UserWarning):
 
 class CalibrationWarning(AloofWarning):
     """Too few calibration rows for the threshold that was asked for."""
+
+
+class DeviceWarning(AloofWarning):
+    """A device that is not used as well as it could be."""
 
 
 class ImageWarning(AloofWarning):

@@ -86,7 +86,7 @@ def test_the_classifier_weighs_as_much_as_anomalies_are_rare(fit_problems, visib
 
 @pytest.mark.parametrize(
     ("n_normal", "n_anomalies", "size", "interval"),
-    [(990, 10, 2, 2), (950, 50, 6, 1), (800, 200, 26, 1), (9999, 1, 2, 156)],
+    [(990, 10, 2, 2), (950, 50, 6, 1), (800, 200, 26, 1), (9999, 1, 2, 156), (54, 6, 6, 1)],
 )
 def test_anomalies_join_as_often_as_they_would_be_drawn(
     visible, n_normal, n_anomalies, size, interval
@@ -178,7 +178,10 @@ def test_a_problem_chooses_its_likelihood_by_its_own_rows(visible):
     )
     for cls in (M2, M1M2):
         model = cls(**SMALL, **({"pretrain_epochs": 2} if cls is M1M2 else {}))
-        together = model.fit_problems(data, [problem, beyond, problem])
+        reports = []
+        together = model.fit_problems(data, [problem, beyond, problem], on_epoch=reports.append)
+        assert [report.epoch for report in reports] == [*range(1, len(reports) + 1)]
+        assert {report.max_epochs for report in reports} == {len(reports)}
         chosen = [fitted.members.likelihood for fitted in together]
         assert chosen == ["bernoulli", "gaussian", "bernoulli"]
         for own, fitted in zip((problem, beyond), together, strict=False):

@@ -132,6 +132,17 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
             },
             "the variant 'a' has a network, which only our methods take; 'deep-sad' is a peer",
         ),
+        (  # which does not run, but is named
+            {
+                "methods": "dp",
+                "variants": [{"name": "a", "methods": "deep-sad", "parameters": {"eat": 2}}],
+            },
+            "'deep-sad' has no parameter 'eat'; did you mean 'eta'",
+        ),
+        (  # which the command chooses
+            {"methods": "dp", "variants": [{"name": "a", "parameters": {"device": "cpu"}}]},
+            "'dp' has no parameter 'device'",
+        ),
     ],
 )
 def test_mistakes_are_named(options: dict, message: str) -> None:
@@ -208,6 +219,8 @@ def test_a_method_that_no_variant_names_runs_as_it_is() -> None:
     study = OddsStudy(experiment, {}, {}, {}, ())
     own = study.estimator(Case("cardio", "deep-sad", "paper", "slow", 0.01, 0.0, 0))
     assert (own.learning_rate, own.max_epochs) == (1e-5, 150)
+    with pytest.raises(LookupError, match="'deep-sad' has no variant 'slwo'"):
+        study.estimator(Case("cardio", "deep-sad", "paper", "slwo", 0.01, 0.0, 0))
 
 
 def test_a_variant_without_a_name_is_not_of_peers() -> None:

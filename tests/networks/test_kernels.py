@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from math import prod
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import conv2d, interpolate
 
+from aloof.exceptions import DeviceWarning
 from aloof.networks import Architecture, ConvDecoder, ConvEncoder, conv, stacked
 from aloof.networks.stacked import fused_activation, fused_convolution, linear, swapped
 from aloof.training.stack import Stack
@@ -115,7 +118,85 @@ def test_kernels_are_for_gpus_that_their_tiles_fit_on(
 ) -> None:
     known = {} if shared_memory is None else {"shared_memory_per_block_optin": shared_memory}
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(**known))
+    monkeypatch.setattr(stacked, "runs_triton", lambda _: True)
     assert stacked._has_room(torch.device("cuda", 0)) is fits
+
+
+@pytest.mark.parametrize("reason", ["", "Failed to find C compiler."])
+def test_without_a_compiler_torch_does_the_work(
+    monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    from aloof.networks import _kernels
+
+    def fail(*_: object) -> None:
+        raise RuntimeError(reason)
+
+    monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
+    if reason:
+        monkeypatch.setattr(_kernels, "inside_out", fail)
+    expected = pytest.warns(DeviceWarning, match=reason) if reason else nullcontext()
+    try:
+        stacked.runs_triton.cache_clear()
+        with expected:
+            assert stacked.runs_triton(DEVICE) is (not reason)
+            assert stacked.runs_triton(DEVICE) is (not reason)  # without another word
+    finally:
+        stacked.runs_triton.cache_clear()
+
+
+# Channels in and out, doubled: of each, other tiles multiply rows, filters or both. They are
+# small in float32, so the widest are for bfloat16.
+WIDE = [
+    (32, 64, False),
+    (64, 128, False),
+    (64, 64, True),
+    (128, 128, True),
+    (128, 256, False),
+    (256, 128, True),
+    (256, 256, False),
+]
+ON_A_GPU = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(DEVICE.type == "cpu", reason="the interpreter has no bfloat16"),
+]
+
+
+@pytest.mark.parametrize(
+    ("n_in", "n_out", "doubles", "dtype"),
+    [
+        *((*each, torch.float32) for each in WIDE[:3]),
+        *(pytest.param(*each, torch.bfloat16, marks=ON_A_GPU) for each in WIDE),
+    ],
+)
+def test_wide_convolutions_are_those_of_torch(
+    n_in: int, n_out: int, doubles: bool, dtype: torch.dtype
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(*shape: int) -> Tensor:
+        values = torch.randn(shape, generator=generator).to(DEVICE, dtype)
+        return values.requires_grad_()
+
+    inputs = drawn(1, 2, 3, 4, n_in), drawn(1, n_out, n_in, 3, 3), drawn(1, n_out)
+    ours = fused_convolution(*inputs, doubles=doubles).float()
+    images, weight, bias = (value[0].float() for value in inputs)
+    images = images.permute(0, 3, 1, 2)
+    if doubles:
+        images = interpolate(images, scale_factor=2)
+    plain = conv2d(images, weight, bias, padding=1).permute(0, 2, 3, 1).unsqueeze(0)
+    direction = torch.randn(plain.shape, generator=generator).to(DEVICE)
+    pairs = [
+        (ours, plain),
+        *zip(
+            torch.autograd.grad(ours, inputs, direction),
+            torch.autograd.grad(plain, inputs, direction),
+            strict=True,
+        ),
+    ]
+    for own, other in pairs:
+        error = torch.linalg.vector_norm(own.float() - other.float())
+        most = 1e-5 if dtype == torch.float32 else 1e-2
+        assert error < most * torch.linalg.vector_norm(other.float())
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 3, 25), (1, 70, 1, 9), (3, 36, 2, 130)])

@@ -174,7 +174,7 @@ class DeepBaseline(Baseline):
             [data],
             device=device,
             checkpoint=checkpoint,
-            n_epochs=self._n_epochs(own),
+            n_epochs=self._n_epochs(data, own),
             on_epoch=on_epoch,
         )
         # Rows of numbers are scored in float64, whatever they were trained in.
@@ -203,8 +203,8 @@ class DeepBaseline(Baseline):
             [self._task(problem) for problem in problems], learner, self._schedule()
         )
 
-    def _n_epochs(self, problems: Sequence[Problem]) -> int:
-        """Return the epochs of all phases, for progress."""
+    def _n_epochs(self, data: torch.Tensor, problems: Sequence[Problem]) -> int:
+        """Return the epochs of all phases, for progress; `data` are all rows."""
         return epochs_of([self._task(problem) for problem in problems], self._schedule())
 
     def _seen(self, problem: Problem) -> Problem:

@@ -115,9 +115,9 @@ class HypersphereBaseline(DeepBaseline):
             weight_decay=self.pretrain_weight_decay,
         )
 
-    def _n_epochs(self, problems: Sequence[Problem]) -> int:
+    def _n_epochs(self, data: Tensor, problems: Sequence[Problem]) -> int:
         first = [mixed_task(problem) for problem in _distinct(problems).values()]
-        return super()._n_epochs(problems) + epochs_of(first, self._pretraining())
+        return super()._n_epochs(data, problems) + epochs_of(first, self._pretraining())
 
     def _train(
         self, run: Run, networks: Networks, problems: Sequence[Problem]

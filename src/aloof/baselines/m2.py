@@ -333,7 +333,7 @@ class M2(DeepBaseline):
 
     def _task(self, problem: Problem) -> Task:
         share = len(problem.anomaly) / (len(problem.normal) + len(problem.anomaly))
-        expected = self.batch_size * share
+        expected = min(self.batch_size, len(problem.normal) + len(problem.anomaly)) * share
         kind = max(2, round(expected)), max(1, round(2 / expected))
         return Task(
             rows=problem.normal,
@@ -346,13 +346,30 @@ class M2(DeepBaseline):
     def _train(
         self, run: Run, networks: Networks, problems: Sequence[Problem]
     ) -> Sequence[Trained[GenerativeClassifiers]]:
-        found = [self.likelihood_of(_rows_in(run.data[0], problem)) for problem in problems]
         trained: dict[int, Trained[GenerativeClassifiers]] = {}
-        for likelihood in dict.fromkeys(found):
-            which = [k for k, own in enumerate(found) if own == likelihood]
+        for likelihood, which in self._by_likelihood(run.data[0], problems).items():
             own = self._train_with(likelihood, run, networks, [problems[k] for k in which])
             trained |= zip(which, own, strict=True)
         return [trained[k] for k in range(len(problems))]
+
+    def _n_epochs(self, data: Tensor, problems: Sequence[Problem]) -> int:
+        return sum(
+            self._n_epochs_together([problems[k] for k in which])
+            for which in self._by_likelihood(data, problems).values()
+        )
+
+    def _n_epochs_together(self, problems: Sequence[Problem]) -> int:
+        """Return the epochs of all phases of problems with one likelihood."""
+        return epochs_of([self._task(problem) for problem in problems], self._schedule())
+
+    def _by_likelihood(
+        self, data: Tensor, problems: Sequence[Problem]
+    ) -> Mapping[_Likelihood, Sequence[int]]:
+        """Return which problems have which likelihood."""
+        found: dict[_Likelihood, list[int]] = {}
+        for k, problem in enumerate(problems):
+            found.setdefault(self.likelihood_of(_rows_in(data, problem)), []).append(k)
+        return found
 
     def _train_with(
         self,
@@ -418,9 +435,9 @@ class M1M2(M2):
     def _pretraining(self) -> Schedule:
         return replace(self._schedule(), max_epochs=self.pretrain_epochs, milestones=())
 
-    def _n_epochs(self, problems: Sequence[Problem]) -> int:
+    def _n_epochs_together(self, problems: Sequence[Problem]) -> int:
         first = [mixed_task(problem) for problem in problems]
-        return super()._n_epochs(problems) + epochs_of(first, self._pretraining())
+        return super()._n_epochs_together(problems) + epochs_of(first, self._pretraining())
 
     def _codes(
         self,

@@ -300,9 +300,9 @@ class SSDGM(DeepBaseline):
             precision=self.precision,
         )
 
-    def _n_epochs(self, problems: Sequence[Problem]) -> int:
+    def _n_epochs(self, data: Tensor, problems: Sequence[Problem]) -> int:
         first = [self._all_rows(problem).task() for problem in problems]
-        return epochs_of(first, self._first().schedule) + super()._n_epochs(problems)
+        return epochs_of(first, self._first().schedule) + super()._n_epochs(data, problems)
 
     def _all_rows(self, problem: Problem) -> VAEProblem:
         """Return what M1 learns: all rows, taken as normal."""

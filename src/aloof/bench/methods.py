@@ -168,7 +168,8 @@ def check_overrides(method: str, overrides: Mapping[str, Any]) -> None:
     from aloof.baselines import Baseline
 
     own = OURS[method]() if method in OURS else peers()[method]()
-    known = sorted(set(own.get_params(deep=False)) - {"random_state", "checkpoint", "verbose"})
+    set_by_studies = {"random_state", "device", "checkpoint", "verbose"}
+    known = sorted(set(own.get_params(deep=False)) - set_by_studies)
     for name in overrides:
         if name not in known:
             raise ExperimentError(

@@ -167,16 +167,26 @@ Variants = Annotated[
 
 
 def check_variants(variants: Iterable[Variant], methods: Iterable[str]) -> None:
-    """Raise an error for what a method does not have."""
-    for method in methods:
-        for variant in variants:
-            if variant.concerns(method):
-                check_overrides(method, variant.parameters)
-                if variant.network is not None and method not in OURS:
-                    raise ValueError(
-                        f"the variant {variant.name!r} has a network, which only our methods "
-                        f"take; {method!r} is a peer."
-                    )
+    """Raise an error for what a method does not have.
+
+    Parameters
+    ----------
+    variants
+        Of a study.
+    methods
+        That run. Those that a variant names are checked, too: they may run another time.
+    """
+    running = tuple(methods)
+    for variant in variants:
+        for method in dict.fromkeys([*running, *variant.methods]):
+            if not variant.concerns(method):
+                continue
+            check_overrides(method, variant.parameters)
+            if variant.network is not None and method not in OURS:
+                raise ValueError(
+                    f"the variant {variant.name!r} has a network, which only our methods "
+                    f"take; {method!r} is a peer."
+                )
 
 
 def variants_of(method: str, variants: Sequence[Named]) -> list[str]:
@@ -186,4 +196,9 @@ def variants_of(method: str, variants: Sequence[Named]) -> list[str]:
 
 def variant_named(name: str, method: str, variants: Sequence[_V]) -> _V | None:
     """Return the variant of a method that has this name; None: the method as it is."""
-    return next((v for v in variants if v.name == name and v.concerns(method)), None)
+    for variant in variants:
+        if variant.name == name and variant.concerns(method):
+            return variant
+    if name:
+        raise LookupError(f"The method {method!r} has no variant {name!r}.")
+    return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from aloof.exceptions import DeviceWarning, warn_caller
 from aloof.networks._compiling import constant
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "fused_convolution",
     "fused_stage",
     "linear",
+    "runs_triton",
     "swapped",
 ]
 
@@ -53,7 +56,29 @@ def _has_room(device: torch.device) -> bool:
     """Whether the tiles of the kernels fit on a GPU: an A100 and larger, no consumer's card."""
     found = torch.cuda.get_device_properties(device)
     room: int = getattr(found, "shared_memory_per_block_optin", 0)
-    return room >= _SHARED_MEMORY and find_spec("triton") is not None
+    return room >= _SHARED_MEMORY and runs_triton(device)
+
+
+@cache
+def runs_triton(device: torch.device) -> bool:
+    """Whether Triton is installed, and compiles for a GPU: tried once, on a single number."""
+    if find_spec("triton") is None:
+        return False
+    try:
+        from aloof.networks import _kernels
+
+        with torch.cuda.device(device):
+            _kernels.inside_out(torch.zeros(1, 1, 1, 1, device=device), torch.float32)
+    except Exception as error:  # of Triton, of a compiler that it calls, or of the driver
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        warn_caller(
+            f"Triton cannot compile for {device}: {reason}. Networks train without our "
+            "kernels, which takes longer, most of all for images. Triton needs a C compiler, "
+            "such as gcc.",
+            DeviceWarning,
+        )
+        return False
+    return True
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

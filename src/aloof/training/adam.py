@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from aloof.networks.stacked import runs_triton
 from aloof.training.clipping import clip_rows_, clipped_shares
 
 __all__ = ["Adam"]
@@ -33,6 +32,7 @@ class Adam:
 
     def __init__(self, matrix: Tensor, betas: tuple[float, float] = (0.9, 0.999)) -> None:
         self._matrix, self._betas = matrix, betas
+        self._fuses = _can_fuse(matrix)
         self.state: dict[str, Tensor] = {
             "mean": torch.zeros_like(matrix),
             "square": torch.zeros_like(matrix),
@@ -60,7 +60,7 @@ class Adam:
         max_norm
             Most that the norm of a member's gradient may be: it is scaled down to that.
         """
-        if _can_fuse(self._matrix) and not weight_decay:
+        if self._fuses and not weight_decay:
             self._fused_step(gradients, learning_rate, max_norm)
             return
         gradient = torch.cat([part.flatten(1) for part in gradients], 1)
@@ -117,9 +117,4 @@ class Adam:
 
 
 def _can_fuse(matrix: Tensor) -> bool:
-    return matrix.is_cuda and matrix.dtype == torch.float32 and _has_triton()
-
-
-@cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+    return matrix.is_cuda and matrix.dtype == torch.float32 and runs_triton(matrix.device)

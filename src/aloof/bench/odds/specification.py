@@ -36,7 +36,7 @@ class System(Compared):
     setting
         Whose numbers it runs with; empty where all have the same.
     variant
-        Of our methods; empty for the others.
+        Which change to the method; empty for the method as it is.
     scaling
         Of the columns it sees.
     """

@@ -178,7 +178,7 @@ class _Check:
         if own not in self._identities:
             try:
                 self._identities[own] = kind.identity(self._experiment.spec, case)
-            except (LookupError, StopIteration, ValueError):  # nothing it knows
+            except (LookupError, ValueError):  # nothing it knows
                 self._identities[own] = Identity(None, revision=0)
         identity = self._identities[own]
         if identity is None:  # taken at its word

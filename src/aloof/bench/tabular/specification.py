@@ -37,7 +37,7 @@ class System(Compared):
     method
         Its name.
     variant
-        Of our methods; empty for the others.
+        Which change to the method; empty for the method as it is.
     """
 
     variant: str = ""

@@ -46,7 +46,7 @@ class Case:
     task, method
         By name.
     variant
-        Of our methods; empty for the others.
+        Which change to the method; empty for the method as it is.
     protocol, labels, hidden
         The condition; see `aloof.bench.tabular.protocols.Condition`.
     seed

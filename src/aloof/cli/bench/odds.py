@@ -67,6 +67,6 @@ def odds(
 
     The paper's main table: **aloof bench odds --experiment experiments/odds-main.toml**
 
-    Every system as its authors published it: **aloof bench odds --experiment
+    Systems as their authors published them: **aloof bench odds --experiment
     experiments/odds-paper.toml**
     """

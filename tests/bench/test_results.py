@@ -82,6 +82,10 @@ def image_case(record: Any) -> ImageCase:
     return ImageCase(**{field.name: whole[field.name] for field in fields(ImageCase)})
 
 
+# Their bandwidths are none that anybody published.
+_TO_BE_RUN_AGAIN = {("images-pollution-fashion-mnist", "kde-hybrid")}
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -105,7 +109,7 @@ def test_image_records_have_the_configuration_of_today(name: str) -> None:
     found = {
         case: record
         for case, record in latest(records, image_case).items()
-        if case.method != "kde-hybrid"  # bandwidths that nobody published: to be run again
+        if (name, case.method) not in _TO_BE_RUN_AGAIN
     }
     for case, record in found.items():
         assert "config" in record

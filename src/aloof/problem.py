@@ -29,12 +29,16 @@ class Problem:
     known
         Which of `normal` are labelled as normal, for methods to which that is more than being
         unlabelled; None: none of them.
+    validation_normal, validation_anomaly
+        Rows that are held out to choose the epoch; may be empty.
     """
 
     normal: NDArray[np.int64]
     seeds: Sequence[int]
     anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
     known: NDArray[np.bool_] | None = None
+    validation_normal: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
+    validation_anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
 
     def __post_init__(self) -> None:
         if self.known is not None and len(self.known) != len(self.normal):

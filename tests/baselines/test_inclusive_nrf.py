@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from aloof.baselines import InclusiveNRF, inclusive_nrf
 from aloof.baselines.inclusive_nrf import PUBLISHED, Potential, RandomFieldMembers, Sampling
@@ -103,6 +105,38 @@ def test_samples_climb_the_potential(members, name):
         assert moved.abs().max() <= 1.0
 
 
+def test_pixels_stay_where_the_field_sees_them(members):
+    own, x = members("images", centred=False, step_noise=0.0, step_size=1.0)
+    code = drawn(2, 20, 10)
+    moved, _ = own.revise(x, code, [code] * 5)
+    assert moved.min() == 0.0
+    assert moved.max() == 1.0
+    torch.testing.assert_close(own.score(x), -own.stacks["potential"](x))
+
+
+def test_dead_units_keep_their_weights(monkeypatch, fit_problems, visible):
+    """At unit length, what is left of weights that decay would be noise."""
+    initialise = inclusive_nrf._UnitLinear.__init__
+
+    def with_a_dead_unit(layer, *sizes: int) -> None:
+        initialise(layer, *sizes)
+        if sizes[1] > 1:
+            layer.bias.data[0] = -1e3
+
+    monkeypatch.setattr(inclusive_nrf._UnitLinear, "__init__", with_a_dead_unit)
+    monkeypatch.setattr(inclusive_nrf, "_SLOPE", 0.0)
+    early, late = (
+        fit_problems("inclusive-nrf", visible, [visible.problem((0,))], max_epochs=epochs)[0]
+        for epochs in (1, 4)
+    )
+    before, after = (
+        fitted.members.stacks["potential"].parameters["dense.0.weight"][0]
+        for fitted in (early, late)
+    )
+    assert torch.equal(before[0], after[0])
+    assert not torch.equal(before[1], after[1])
+
+
 def test_momentum_carries_samples_on(members):
     moved = []
     for momentum in (0.0, 0.9):
@@ -120,7 +154,7 @@ def test_steps_of_numbers_are_langevin_dynamics(monkeypatch, members):
     """At the slope of a standard normal density they come to rest in one."""
     own, _ = members("numbers", n_steps=3)
     how = own.sampling
-    assert how == Sampling(3, 0.1, 0.0, math.sqrt(0.2), 0.0, False)
+    assert how == Sampling(True, 3, 0.1, 0.0, math.sqrt(0.2), 0.0, False)
     monkeypatch.setattr(own, "_slope_of_u", lambda x: -x)
     steps = [drawn(1, 4000, 8, seed=k) for k in range(60)]
     x, _ = own.revise(3 * drawn(1, 4000, 8, seed=99), drawn(1, 4000, 10), steps)
@@ -210,6 +244,34 @@ def test_images_without_filters_are_rows_of_pixels(fit_problems, visible_images)
     assert made.max() <= 1.0
     for scores in fitted.score(visible_images.X_test):
         assert visible_images.auroc(scores) > 0.9
+
+
+def test_the_epoch_is_the_best_for_rows_that_are_held_out(fit_problems, visible):
+    """Each member has its own. These rows are the wrong way round: an early epoch is best."""
+    problem = visible.problem((0, 1))
+    own = replace(
+        problem,
+        normal=problem.normal[20:],
+        validation_normal=problem.anomaly,
+        validation_anomaly=problem.normal[:20],
+    )
+    (fitted,) = fit_problems("inclusive-nrf", visible, [own], max_epochs=12, learning_rate=0.03)
+    curve = -fitted.history["validation"]
+    assert curve.shape == (12, 2)
+    rows = np.concatenate([own.validation_normal, own.validation_anomaly])
+    truth = np.repeat([0, 1], [len(problem.anomaly), 20])
+    found = [roc_auc_score(truth, scores) for scores in fitted.score(visible.X[rows])]
+    np.testing.assert_allclose(found, curve.max(0), atol=1e-6)
+    assert (curve.max(0) > curve[-1]).all()
+
+
+def test_an_epoch_is_not_chosen_by_half(fit_problems, visible):
+    problem = visible.problem((0,))
+    half = replace(problem, validation_normal=problem.normal[:20])
+    with pytest.raises(ValueError, match="by normal rows and anomalies, or not at all"):
+        fit_problems("inclusive-nrf", visible, [half])
+    with pytest.raises(ValueError, match="Autoencoder does not choose its epoch by rows"):
+        fit_problems("autoencoder", visible, [half])
 
 
 def test_published_numbers_are_parameters():

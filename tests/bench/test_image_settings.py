@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from aloof.baselines import BASELINES, UNFAIR_GRIDS, Autoencoder, fit_unfairly
+from aloof.baselines import (
+    BASELINES,
+    UNFAIR_GRIDS,
+    Autoencoder,
+    InclusiveNRF,
+    fit_unfairly,
+)
 from aloof.bench import Identity, run_study, specify, stored
 from aloof.bench.images import ImageCase, ImageSpecification, make_images, plan_chunks
 from aloof.bench.images.paper import image_paper_figure, image_paper_figures
@@ -390,6 +396,37 @@ def test_unfair_systems_look_at_a_tenth_of_the_test_set(
     assert "Unfair: numbers chosen with the labels of a tenth of the test images" in notes
     assert "oc-svm, ssad-hybrid (ours): from at most 2,000 normal images" in notes
     assert "oc-svm-unfair, ssad-hybrid-unfair (ours): from all normal images" in notes
+
+
+def test_an_unfair_random_field_chooses_its_epoch_by_a_tenth_of_the_test_set(
+    spots: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    class Spied(InclusiveNRF):
+        def fit_problems(self, data: Any, problems: Any, **options: Any) -> Any:
+            assert np.array_equal(data[: len(spots.train)], spots.train)
+            seen.extend((data.numpy(), problem) for problem in problems)
+            return super().fit_problems(data, problems, **options)
+
+    brief = partial(Spied, n_steps=1, max_epochs=2)
+    monkeypatch.setitem(BASELINES, "inclusive-nrf", brief)
+    methods = ["inclusive-nrf-unfair", "inclusive-nrf"]
+    options = {"methods": methods, "gamma_l": [0.0], "members": 1, "baseline_epochs": 2}
+    study = make_images(specify(ImageSpecification, options), spots)
+    records = run_study(study, tmp_path, device="cpu")
+    assert [record["status"] for record in records] == ["ok"] * 6
+    chosen = [(data, own) for data, own in seen if len(own.validation_normal)]
+    assert len(chosen) == len(seen) - len(chosen) == 3
+    for normal, (data, problem) in enumerate(chosen):
+        for rows, count in ((problem.validation_normal, 1), (problem.validation_anomaly, 2)):
+            assert len(rows) == count
+            assert np.array_equal(data[rows], spots.test[rows - len(spots.train)])
+            labels = spots.test_labels[rows - len(spots.train)]
+            assert ((labels == normal) == (count == 1)).all()
+    notes = " ".join(study.grids(records)[0].notes)
+    assert "inclusive-nrf-unfair: the epoch chosen with the labels of a tenth" in notes
+    assert "Unfair: numbers" not in notes
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,9 @@ class DeepBaseline(Baseline):
         "weight_decay": real(0),
     }
 
+    # Whether the epoch may be chosen by rows that a problem holds out.
+    chooses_epoch: ClassVar[bool] = False
+
     # Parameters by data set, as the authors, or those who ran a method there, published them.
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
@@ -253,6 +256,11 @@ class DeepBaseline(Baseline):
                 "A problem needs at least two normal rows and one seed; got "
                 f"{len(problem.normal)} and {len(problem.seeds)}."
             )
+        held_out = len(problem.validation_normal), len(problem.validation_anomaly)
+        if any(held_out) and not self.chooses_epoch:
+            raise ValueError(f"{type(self).__name__} does not choose its epoch by rows.")
+        if any(held_out) and not all(held_out):
+            raise ValueError("An epoch is chosen by normal rows and anomalies, or not at all.")
         if self.label_use == "required" and not len(problem.anomaly):
             raise LabelError(
                 f"{type(self).__name__} learns from labelled anomalies, but a problem has "
@@ -302,4 +310,10 @@ class HalfAnomalies(DeepBaseline):
 def _key(problem: Problem) -> tuple[object, ...]:
     """Return what makes two problems the same to a method."""
     known = None if problem.known is None else problem.known.tobytes()
-    return problem.normal.tobytes(), problem.anomaly.tobytes(), known, tuple(problem.seeds)
+    rows = (
+        problem.normal,
+        problem.anomaly,
+        problem.validation_normal,
+        problem.validation_anomaly,
+    )
+    return *(part.tobytes() for part in rows), known, tuple(problem.seeds)

@@ -54,19 +54,19 @@ PUBLISHED: Mapping[str, Mapping[str, Any]] = {
             "latent_dim": 100,
             "slope": 0.0,
         },
+        "centred": False,
         "n_steps": 20,
-        "step_size": 0.012,
+        "step_size": 0.003,
         "step_noise": 0.0,
         "momentum": 0.5,
-        "sigma": 0.2,
+        "sigma": 0.1,
         "confinement": 1.0,
         "batch_size": 100,
         "max_epochs": 50,
         "milestones": (),
     },
 }
-"""Parameters by data set, of the code the authors published. On MNIST its pixels are in [0, 1],
-where a step of 0.003 is as long as one of 0.012 here."""
+"""Parameters by data set, of the code the authors published."""
 
 _SLOPE = 0.2  # of the leaky ReLU, of rows of numbers
 _BETAS = (0.0, 0.99)  # of Adam: without a mean of gradients, as in the authors' RMSprop
@@ -251,6 +251,7 @@ class PixelGenerator(nn.Module):
 class Sampling:
     """How samples of a field are made; the attributes are parameters of `InclusiveNRF`."""
 
+    centred: bool
     n_steps: int
     step_size: float
     momentum: float
@@ -298,7 +299,7 @@ class RandomFieldMembers(LearningMembers):
 
         Both are in one sum: neither has a gradient in the other's network.
         """
-        x = _centred(x)
+        x = self._placed(x)
         code, own, *steps = torch.split(noise, self._parts, -1)
         made = self._generated(code)
         start = made.detach()
@@ -337,7 +338,7 @@ class RandomFieldMembers(LearningMembers):
             if how.step_noise:
                 x = x + how.step_noise * drawn[..., : self._row_size].reshape(x.shape)
             if x.dim() == 5:
-                x = x.clamp(-1.0, 1.0)
+                x = x.clamp(-1.0 if how.centred else 0.0, 1.0)
             if how.revise_codes:
                 slope = self._slope_of_code(code, x)
                 code_speed = how.momentum * code_speed + how.step_size * slope
@@ -348,12 +349,16 @@ class RandomFieldMembers(LearningMembers):
 
     def score(self, x: Tensor) -> Tensor:
         """Return minus the potential."""
-        u: Tensor = self.stacks["potential"](_centred(x))
+        u: Tensor = self.stacks["potential"](self._placed(x))
         return -u
 
     def _generated(self, code: Tensor, *, frozen: bool = False) -> Tensor:
         made: Tensor = self.stacks["generator"](code, training=True, frozen=frozen)
-        return _centred(made.to(code.dtype))
+        return self._placed(made.to(code.dtype))
+
+    def _placed(self, x: Tensor) -> Tensor:
+        """Return pixels, which are in [0, 1], as the field sees them; numbers as they are."""
+        return 2 * x - 1 if x.dim() == 5 and self.sampling.centred else x
 
     def _slope_of_u(self, x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()
@@ -369,11 +374,6 @@ class RandomFieldMembers(LearningMembers):
         return slope
 
 
-def _centred(x: Tensor) -> Tensor:
-    """Return pixels in [-1, 1], and rows of numbers as they are."""
-    return 2 * x - 1 if x.dim() == 5 else x
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class InclusiveNRF(DeepBaseline):
     """Neural random field with an inclusive auxiliary generator; the score is minus u(x).
@@ -387,10 +387,13 @@ class InclusiveNRF(DeepBaseline):
     ----------
     hidden
         Of rows of numbers: widths of u; the last one is also the size of the generator's code.
+    centred
+        Whether u sees pixels in [-1, 1], as the authors' does on CIFAR-10, or in [0, 1], as on
+        MNIST: at unit length, weights see little but the background if that is -1.
     n_steps, step_size, momentum
         How samples are moved: steps, their length in gradients of u (None: 0.1 for rows of
-        numbers, and the authors' 0.03 for images, whose pixels are in [-1, 1] here), and what
-        share of a step goes on in the next (0: Langevin dynamics, otherwise Hamiltonian).
+        numbers, and the authors' 0.03 for images), and what share of a step goes on in the
+        next (0: Langevin dynamics, otherwise Hamiltonian).
     step_noise
         Standard deviation of the noise of a step. None: that of Langevin dynamics, the root of
         twice `step_size`. The authors' code has none where it looks for anomalies.
@@ -404,6 +407,9 @@ class InclusiveNRF(DeepBaseline):
         Weight of u(x) squared, which holds the potential of rows near 0.
     n_convolutions
         Of images: in each stage of u, before its pooling.
+    weight_decay
+        As in `DeepBaseline`, but none by default. Where a unit is dead, it is all that Adam
+        sees: a few steps take such weights to 0, and at unit length they are noise.
 
     Notes
     -----
@@ -428,6 +434,8 @@ class InclusiveNRF(DeepBaseline):
     """
 
     hidden: tuple[int, ...] = (60, 30, 10)
+    weight_decay: float = 0.0
+    centred: bool = True
     n_steps: int = 10
     step_size: float | None = None
     momentum: float = 0.0
@@ -437,9 +445,11 @@ class InclusiveNRF(DeepBaseline):
     confinement: float = 0.1
     n_convolutions: int = 1
 
+    chooses_epoch: ClassVar[bool] = True
     published: ClassVar[Mapping[str, Mapping[str, Any]]] = PUBLISHED
 
     checks: ClassVar[Mapping[str, Check]] = {
+        "centred": BOOLEAN,
         "n_steps": integer(1),
         "step_size": or_none(real(0, above=True)),
         "momentum": real(0, 1, below=True),
@@ -454,7 +464,8 @@ class InclusiveNRF(DeepBaseline):
         return mixed_task(problem.without_anomalies())
 
     def _schedule(self, **changes: Any) -> Schedule:
-        return super()._schedule(betas=_BETAS, **changes)
+        # No field stops early; where rows are held out, its best epoch is kept.
+        return super()._schedule(betas=_BETAS, patience=self.max_epochs, **changes)
 
     def _members(self, networks: Networks, setup: Setup) -> RandomFieldMembers:
         potentials, generators = setup.build(lambda: self._networks(networks))
@@ -474,7 +485,15 @@ class InclusiveNRF(DeepBaseline):
             step = 0.03 if of_images else 0.1
         if noise is None:
             noise = sqrt(2 * step)
-        return Sampling(self.n_steps, step, self.momentum, noise, self.sigma, self.revise_codes)
+        return Sampling(
+            self.centred,
+            self.n_steps,
+            step,
+            self.momentum,
+            noise,
+            self.sigma,
+            self.revise_codes,
+        )
 
     def _networks(self, networks: Networks) -> list[nn.Module]:
         """Return an untrained potential, and a generator."""

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from aloof.labels import ANOMALY, UNLABELLED
@@ -162,6 +163,21 @@ class RowLearner(Learner):
         """Return some members."""
         return self.members.select(members)
 
+    def held_out_loss(self) -> NDArray[np.float64]:
+        """Return minus each member's AUROC on the rows that its task holds out."""
+        return np.concatenate(
+            [
+                self._judged(members, task)
+                for task, _, members in self.members.by_task(self._setup)
+            ]
+        )
+
+    def _judged(self, members: Members, task: Task) -> NDArray[np.float64]:
+        rows = np.concatenate([task.held_out, task.held_out_extra])
+        truth = np.repeat([0, 1], [len(task.held_out), len(task.held_out_extra)])
+        scores = over_data(members.score, self._setup, rows, members.n_members)
+        return np.array([-roc_auc_score(truth, own) for own in scores.cpu().numpy()])
+
     def settings(self) -> object:
         """Return the numbers that the members' loss depends on."""
         own = vars(self.members).items()
@@ -294,6 +310,8 @@ def mixed_task(problem: Problem) -> Task:
         labels=np.concatenate(
             [_normal_labels(problem), np.full(len(problem.anomaly), ANOMALY)]
         ),
+        held_out=problem.validation_normal,
+        held_out_extra=problem.validation_anomaly,
         seeds=problem.seeds,
         setting=digest_of(problem),
     )

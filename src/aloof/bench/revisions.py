@@ -29,7 +29,7 @@ REVISIONS: Mapping[str, int] = {
     "dadgt": 1,
     "dsebm": 1,
     "dagmm": 1,
-    "inclusive-nrf": 1,
+    "inclusive-nrf": 2,
     "prenet": 1,
 }
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from aloof.problem import Problem
 from aloof.training import Task
 from aloof.vae.objective import Objective
 
 __all__ = ["VAEProblem"]
-
-_NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,16 +19,12 @@ class VAEProblem(Problem):
     ----------
     objective
         The method and its numbers.
-    validation_normal, validation_anomaly
-        Rows held out for early stopping.
     rows_per_epoch
         How many normal rows an epoch draws; None: every one once. Problems of different sizes
         are one stack if they draw equally many.
     """
 
     objective: Objective = field(default_factory=Objective)
-    validation_normal: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
-    validation_anomaly: NDArray[np.int64] = field(default_factory=_NO_ROWS.copy)
     rows_per_epoch: int | None = None
 
     def __post_init__(self) -> None:

@@ -38,8 +38,10 @@ __all__ = [
     "Detector",
     "ImageCase",
     "ImageSpecification",
+    "deep_peer",
     "deep_peers",
     "image_systems",
+    "looks_at_test_labels",
     "settings_of",
     "system_label",
     "with_setting",
@@ -62,14 +64,39 @@ _ILL, _ILL_EPOCHS = "deep-sad-ill", 10
 _CALLED = {"autoencoder": "cae"}
 
 
+# The epoch is chosen with labels of test images, as the authors did.
+_UNFAIR_EPOCHS = ("inclusive-nrf-unfair",)
+
+
 def deep_peers() -> dict[str, str]:
-    """Return the deep peers: what they are called here, and their names in `BASELINES`."""
+    """Return the deep peers: what they are called here, and their names in `BASELINES`.
+
+    A name may also end in ``-ill`` or ``-unfair``: see `deep_peer`.
+    """
     made = {name: factory() for name, factory in BASELINES.items()}
     return {
         _CALLED.get(name, name): name
         for name, peer in made.items()
         if isinstance(peer, DeepBaseline) and not isinstance(peer, Hybrid)
     }
+
+
+def deep_peer(method: str) -> str | None:
+    """Return the name of a deep peer in `BASELINES`; None: it is of another kind.
+
+    Examples
+    --------
+    >>> deep_peer("deep-sad-ill"), deep_peer("inclusive-nrf-unfair"), deep_peer("kde")
+    ('deep-sad', 'inclusive-nrf', None)
+    """
+    if method in (_ILL, *_UNFAIR_EPOCHS):
+        method = method.rpartition("-")[0]
+    return deep_peers().get(method)
+
+
+def looks_at_test_labels(method: str) -> bool:
+    """Return whether a method chooses numbers, or its epoch, with labels of test images."""
+    return method.endswith(_UNFAIR)
 
 
 class Detector(NamedTuple):
@@ -117,7 +144,8 @@ def image_systems() -> dict[str, bool]:
     found[_ILL] = True
     for name in SHALLOW_METHODS:
         found[name] = found[f"{name}-hybrid"] = BASELINES[name]().uses_labels
-    return found | {name: found[name.removesuffix(_UNFAIR)] for name in UNFAIR}
+    unfair = (*UNFAIR, *_UNFAIR_EPOCHS)
+    return found | {name: found[name.removesuffix(_UNFAIR)] for name in unfair}
 
 
 @dataclass(frozen=True, order=True)
@@ -173,7 +201,7 @@ def settings_of(method: str, settings: Sequence[str]) -> tuple[str, ...]:
         return ("",)
     if method in ONLY_PUBLISHED:
         return ("paper",)
-    name = deep_peers().get(method)
+    name = deep_peer(method)
     if name is None or cast(DeepBaseline, BASELINES[name]()).takes_image_networks:
         return tuple(settings)
     return ("paper",)

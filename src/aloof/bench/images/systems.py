@@ -31,7 +31,8 @@ from aloof.bench.images.specification import (
     Detector,
     ImageCase,
     ImageSpecification,
-    deep_peers,
+    deep_peer,
+    looks_at_test_labels,
 )
 from aloof.bench.images.splits import ImageSplit
 from aloof.bench.specification import Setting
@@ -128,9 +129,16 @@ def fit_cases(
         )
         for case, split in pairs
     ]
+    rows = data.train
+    if looks_at_test_labels(name):
+        rows = np.concatenate([data.train, data.test])
+        problems = [
+            _with_peeked(problem, case, data)
+            for problem, case in zip(problems, cases, strict=True)
+        ]
     baseline = _deep(spec, name, setting)
     baseline.set_params(device=str(device), precision=_precision(device))
-    fitted = baseline.fit_problems(torch.from_numpy(data.train), problems, on_epoch=on_epoch)
+    fitted = baseline.fit_problems(torch.from_numpy(rows), problems, on_epoch=on_epoch)
     return [
         _network(own.score)
         if Detector.of(case.method) is None
@@ -161,7 +169,7 @@ _BANDWIDTHS = tuple(2.0 ** (k / 2) for k in range(1, 11))
 def _deep(spec: ImageSpecification, name: str, setting: str) -> DeepBaseline:
     """Return the deep peer of a family."""
     called = name.removesuffix("-ill")
-    peer = cast(DeepBaseline, BASELINES[deep_peers()[called]]())
+    peer = cast(DeepBaseline, BASELINES[cast(str, deep_peer(name))]())
     peer.set_params(n_members=spec.n_baselines)
     if setting == "paper" and called not in _PUBLISHED:
         if called in ONLY_PUBLISHED and peer.takes_image_networks:
@@ -263,7 +271,10 @@ def _shallow(
 
     def ask(images: NDArray[np.uint8]) -> Task:
         rows, labels = _rows(split, data)
-        peeked, truth = _peeked(case, data) if kind.unfair else (None, None)
+        peeked, truth = None, None
+        if kind.unfair:
+            numbers, truth = _peeked(case, data)
+            peeked = data.test[numbers]
         own, seed = _detector(spec, case, kind), _seeds(case, 1)[0]
         return ShallowTask(kind, own, rows, labels, images, seed, peeked, truth)
 
@@ -299,11 +310,23 @@ def _network(score: Callable[[NDArray[np.uint8]], NDArray[np.float64]]) -> Askin
     return lambda images: partial(np.asarray, score(images))
 
 
-def _peeked(case: ImageCase, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return a tenth of the test images with their labels, which unfair systems look at."""
+def _peeked(case: ImageCase, data: ImageDataset) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of a tenth of the test images, and whether each is an anomaly.
+
+    These are what unfair systems look at.
+    """
     truth = (data.test_labels != case.normal).astype(np.int64)
     rows = peeked_rows(truth, random_state=_seeds(case, 1)[0])
-    return data.test[rows], truth[rows]
+    return rows, truth[rows]
+
+
+def _with_peeked(problem: Problem, case: ImageCase, data: ImageDataset) -> Problem:
+    """Return a problem that chooses its epoch by test images, which follow the training's."""
+    rows, truth = _peeked(case, data)
+    rows = rows + len(data.train)
+    return replace(
+        problem, validation_normal=rows[truth == 0], validation_anomaly=rows[truth == 1]
+    )
 
 
 def _rows(split: ImageSplit, data: ImageDataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

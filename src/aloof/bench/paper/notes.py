@@ -58,8 +58,8 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "Fashion-MNIST. There it is near the hybrids of the other kernel methods. We do not "
         "know why the paper's is not.",
         "We cannot explain why our classifier is 14 to 20 points above the paper's on "
-        "CIFAR-10 with up to 10 % of labels. Ours sees as many labelled anomalies as normal "
-        "images in each batch.",
+        "CIFAR-10 with up to 10 % of labels. Its batches hold labelled anomalies at their "
+        "share of the training images: nothing balances them.",
         "Inclusive-NRF on MNIST has the numbers of its authors' code and is far below their "
         "figure, which is the best over all epochs by the labels of the test set. Ours is "
         "that of the last epoch. Of what differs otherwise, the optimiser and one rate for "

@@ -41,7 +41,7 @@ def images(
             help="Methods, separated by commas: vae, mml, dp, mml-dp; deep peers (cae, "
             "deep-svdd, deep-sad, deep-sad-ill, classifier, ss-dgm, dsebm, ...); oc-svm, "
             "iforest, kde, ssad, each also with -hybrid; oc-svm and ssad, plain or "
-            "hybrid, also with -unfair. Default: vae,mml,dp."
+            "hybrid, and inclusive-nrf also with -unfair. Default: vae,mml,dp."
         ),
     ] = None,
     setting: Annotated[

@@ -297,6 +297,41 @@ def test_a_sweep_learns_and_resumes(stripes: ImageDataset, tmp_path: Path) -> No
 _TIMES = ("finished", "seconds", "stacked")
 
 
+@pytest.mark.parametrize("methods", [["vae", "dp"], ["deep-sad"], ["cae", "iforest-hybrid"]])
+def test_a_chunk_that_is_stopped_goes_on(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: list[str]
+) -> None:
+    told: list[int] = []
+    last = [1000]
+
+    def stopping(tell: Any) -> Any:
+        def report(epoch: Any) -> None:
+            told.append(epoch.epoch)
+            if len(told) == last[0]:
+                raise KeyboardInterrupt
+
+        return report
+
+    monkeypatch.setattr(module, "epochs", stopping)
+    options = {"methods": methods, "gamma_l": [0.0, 0.1], "members": 2}
+    options |= {"max_epochs": 9} if "dp" in methods else {"baseline_epochs": 6}
+    study = make_images(specify(ImageSpecification, options), stripes)
+    whole = run_study(study, tmp_path / "whole", device="cpu")
+    n_epochs = len(told)
+    told.clear()
+    last[0] = n_epochs - 2
+    folder = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, folder, device="cpu")
+    assert list(folder.glob("training-*.ckpt*"))
+    told.clear()
+    last[0] = 1000
+    again = run_study(study, folder, device="cpu")
+    assert len(told) < n_epochs / 2, "what was learned is not learned again"
+    assert [r["auroc"] for r in again] == [r["auroc"] for r in whole]
+    assert not list(folder.glob("*.ckpt*"))
+
+
 def test_the_folder_of_another_image_set_is_refused(
     stripes: ImageDataset, tmp_path: Path
 ) -> None:

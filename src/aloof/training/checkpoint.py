@@ -1,7 +1,8 @@
 """A fit on disk, so that a killed one continues to the same bits.
 
 One safetensors file with everything the next epoch depends on. Random generators need no
-place in it: they are derived from the seeds and the epoch's number.
+place in it: they are derived from the seeds and the epoch's number. States of many networks
+take seconds to write, so they are written as seldom as that costs little.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,14 +29,19 @@ from aloof.training.task import Task
 
 __all__ = [
     "Checkpoint",
+    "CheckpointFile",
     "check_target",
     "discard_checkpoints",
     "fingerprint",
-    "read_checkpoint",
-    "write_checkpoint",
 ]
 
 _FORMAT = "aloof-checkpoint-2"
+
+# Seconds that writing may always take; what it may take of a fit's time beyond them; and how
+# fast it is, until it was measured.
+_CHEAP = 0.1
+_SHARE = 0.05
+_BYTES_PER_SECOND = 1e9
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,62 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint, owner: str) -> None:
-    """Write a checkpoint of the fit with fingerprint `owner`, atomically."""
-    metadata = {
-        "format": _FORMAT,
-        "owner": owner,
-        "epoch": json.dumps(checkpoint.epoch),
-    }
-    save = partial(save_tensors, tensors=checkpoint.tensors, metadata=metadata)
-    write_file(path, save, CheckpointError, sync=False, parents=True)
+class CheckpointFile:
+    """Where a fit keeps its state.
+
+    Parameters
+    ----------
+    path
+        The file.
+    owner
+        Fingerprint of the fit.
+    """
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self._path, self._owner = path, owner
+        self._last = time.monotonic()
+        self._speed = _BYTES_PER_SECOND
+
+    def read(self) -> Checkpoint | None:
+        """Return what is there; None: nothing."""
+        from safetensors import SafetensorError, safe_open
+
+        if not self._path.exists():
+            return None
+        try:
+            with safe_open(self._path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}
+        except (SafetensorError, OSError) as error:
+            raise StaleCheckpointError(
+                f"Cannot read the checkpoint {self._path} ({error}). Delete it to start the "
+                "fit over."
+            ) from error
+        if metadata.get("format") != _FORMAT or metadata.get("owner") != self._owner:
+            raise StaleCheckpointError(
+                f"{self._path} belongs to a fit with other data, settings or seed. To start "
+                f"over, delete it and {self._path.name}.* next to it; or name another "
+                "checkpoint."
+            )
+        return Checkpoint(int(metadata["epoch"]), tensors)
+
+    def affords(self, tensors: Mapping[str, Tensor]) -> bool:
+        """Return whether so much is written in a small share of the time since the last."""
+        seconds = _size(tensors) / self._speed
+        return seconds <= max(_CHEAP, _SHARE * (time.monotonic() - self._last))
+
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Write, atomically, and learn how long it takes."""
+        started = time.monotonic()
+        metadata = {
+            "format": _FORMAT,
+            "owner": self._owner,
+            "epoch": json.dumps(checkpoint.epoch),
+        }
+        save = partial(save_tensors, tensors=checkpoint.tensors, metadata=metadata)
+        write_file(self._path, save, CheckpointError, sync=False, parents=True)
+        self._last = time.monotonic()
+        self._speed = max(_size(checkpoint.tensors), 1) / max(self._last - started, 1e-6)
 
 
 def check_target(path: Path) -> None:
@@ -107,23 +161,5 @@ def discard_checkpoints(path: Path) -> None:
             other.unlink(missing_ok=True)
 
 
-def read_checkpoint(path: Path, owner: str) -> Checkpoint | None:
-    """Read the checkpoint of the fit with fingerprint `owner`; None where there is none."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.exists():
-        return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
-    except (SafetensorError, OSError) as error:
-        raise StaleCheckpointError(
-            f"Cannot read the checkpoint {path} ({error}). Delete it to start the fit over."
-        ) from error
-    if metadata.get("format") != _FORMAT or metadata.get("owner") != owner:
-        raise StaleCheckpointError(
-            f"{path} belongs to a fit with other data, settings or seed. To start over, "
-            f"delete it and {path.name}.* next to it; or name another checkpoint."
-        )
-    return Checkpoint(int(metadata["epoch"]), tensors)
+def _size(tensors: Mapping[str, Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors.values())

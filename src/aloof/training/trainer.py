@@ -21,10 +21,9 @@ from aloof.training.adam import Adam
 from aloof.training.batches import Batch, Batches
 from aloof.training.checkpoint import (
     Checkpoint,
+    CheckpointFile,
     check_target,
     fingerprint,
-    read_checkpoint,
-    write_checkpoint,
 )
 from aloof.training.device import on
 from aloof.training.history import History
@@ -285,10 +284,11 @@ class _StackRun:
     ) -> list[Trained[Any]]:
         """Train, from a checkpoint or from the state at the end of another run."""
         max_epochs = self.schedule.max_epochs
-        owner, first, loss = "", 0, float("nan")
+        file, first, loss = None, 0, float("nan")
         if path is not None:
             owner = fingerprint(self.data, self.tasks, self.schedule, self.learner)
-            first = self._resume(path, owner)
+            file = CheckpointFile(path, owner)
+            first = self._resume(file)
         skipped = 0 if start is None else first_epoch
         if start is not None and (first < skipped or not first):
             self._load(start)
@@ -301,13 +301,17 @@ class _StackRun:
                 break
             loss = self._epoch(epoch, step)
             epoch += 1
-            progress.add(1, self.n_members, loss)
-            if path is not None and epoch % _CHECKPOINT_EVERY == 0:
-                write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
+            try:
+                progress.add(1, self.n_members, loss)
+            except BaseException:  # who is told may end the fit here; it goes on from here
+                self._keep(file, epoch, at_any_cost=True)
+                raise
+            if epoch % _CHECKPOINT_EVERY == 0:
+                self._keep(file, epoch)
         if max_epochs and (epoch < max_epochs or first == epoch):
             progress.add(max_epochs - epoch, self.n_members, loss)
-        if path is not None and epoch > first:
-            write_checkpoint(path, Checkpoint(epoch, self._state()), owner)
+        if epoch > first:
+            self._keep(file, epoch)
         self.batches.forget()
         return self._results(epoch, self._state() if keep_state else None)
 
@@ -404,9 +408,19 @@ class _StackRun:
                 tensors[f"stopping.{name}"] = value
         return tensors
 
-    def _resume(self, path: Path, owner: str) -> int:
+    def _keep(
+        self, file: CheckpointFile | None, epoch: int, *, at_any_cost: bool = False
+    ) -> None:
+        """Write the state after so many epochs, unless that would take long."""
+        if file is None:
+            return
+        state = self._state()
+        if at_any_cost or file.affords(state):
+            file.write(Checkpoint(epoch, state))
+
+    def _resume(self, file: CheckpointFile) -> int:
         """Continue from the checkpoint, if there is one; return the epochs done."""
-        checkpoint = read_checkpoint(path, owner)
+        checkpoint = file.read()
         if checkpoint is None:
             return 0
         self._load(checkpoint.tensors)

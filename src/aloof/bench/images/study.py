@@ -2,12 +2,14 @@
 
 A case is (normal class, anomaly class, method, ratio). Cases are packed into chunks that fit
 the device; within a chunk everything with the same normal class and seed shares one warm-up.
-Records are written as cases are scored, so that stopping loses at most one chunk.
+Records are written as cases are scored. A chunk that is stopped while it trains goes on from
+there if it is run again; one that is stopped while it is scored trains what is left anew.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -43,6 +45,7 @@ from aloof.bench.tables import Grid, Line
 from aloof.datasets import ImageDataset, PublicImages, find_dataset
 from aloof.exceptions import ExperimentError
 from aloof.report import save_figure
+from aloof.training import discard_checkpoints
 from aloof.vae import METHODS, Method
 
 __all__ = ["ImageStudy", "make_images", "plan_chunks"]
@@ -134,8 +137,10 @@ class ImageStudy(Study[ImageCase]):
         """
         data, started = self.data, time.monotonic()
         splits = [self.split(case) for case in cases]
-        asking = self._fitted(cases, splits, where, tell)
+        checkpoint = where.folder / f"training-{_digest(cases)}.ckpt"
+        asking = self._fitted(cases, splits, where, checkpoint, tell)
         if asking is None:
+            discard_checkpoints(checkpoint)
             middle = len(cases) // 2
             for half in (cases[:middle], cases[middle:]):
                 yield from self._run(half, where, tell)
@@ -167,17 +172,21 @@ class ImageStudy(Study[ImageCase]):
                 "stacked": len(cases),
             }
             tell(number, len(cases), "scoring")
+        discard_checkpoints(checkpoint)
 
     def _fitted(
         self,
         cases: Sequence[ImageCase],
         splits: Sequence[ImageSplit],
         where: Where,
+        checkpoint: Path,
         tell: Tell,
     ) -> list[Asking] | None:
         """Return what scores images, for each case; None: they are too many for the GPU."""
         try:
-            return fit_cases(self.spec, cases, splits, self.data, where.device, epochs(tell))
+            return fit_cases(
+                self.spec, cases, splits, self.data, where.device, checkpoint, epochs(tell)
+            )
         except torch.OutOfMemoryError:
             if len(cases) == 1:
                 raise
@@ -285,6 +294,10 @@ def _order(case: ImageCase) -> tuple[Any, ...]:
     family, setting = _together(case)
     place = case.normal, case.gamma_p, case.gamma_l, case.anomaly
     return family != "ours", family, setting, *place
+
+
+def _digest(chunk: Sequence[ImageCase]) -> str:
+    return hashlib.sha256(repr(list(chunk)).encode()).hexdigest()[:12]
 
 
 def _describe(chunk: Sequence[ImageCase]) -> str:

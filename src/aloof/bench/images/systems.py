@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ from aloof.bench.images.specification import (
     looks_at_test_labels,
 )
 from aloof.bench.images.splits import ImageSplit
+from aloof.bench.resuming import resumed
 from aloof.bench.specification import Setting
 from aloof.datasets import ImageDataset
 from aloof.labels import ANOMALY, NORMAL
@@ -107,15 +109,17 @@ def fit_cases(
     splits: Sequence[ImageSplit],
     data: ImageDataset,
     device: torch.device,
+    checkpoint: Path,
     on_epoch: ProgressCallback | None,
 ) -> list[Asking]:
     """Fit cases of one family and setting; return for each what asks it about images.
 
-    Networks are trained here. Shallow systems are fitted when their task is carried out.
+    Networks are trained here, and their state is kept: the same call goes on from there.
+    Shallow systems are fitted when their task is carried out.
     """
     name, setting = family(cases[0].method), cases[0].setting
     if name == "ours":
-        return _fit_ours(spec, cases, splits, data, device, on_epoch)
+        return _fit_ours(spec, cases, splits, data, device, checkpoint, on_epoch)
     pairs = list(zip(cases, splits, strict=True))
     if Detector.of(name) is not None:
         return [_shallow(spec, case, split, data) for case, split in pairs]
@@ -138,7 +142,8 @@ def fit_cases(
         ]
     baseline = _deep(spec, name, setting)
     baseline.set_params(device=str(device), precision=_precision(device))
-    fitted = baseline.fit_problems(torch.from_numpy(rows), problems, on_epoch=on_epoch)
+    learn = partial(baseline.fit_problems, torch.from_numpy(rows), problems, on_epoch=on_epoch)
+    fitted = resumed(learn, checkpoint)
     return [
         _network(own.score)
         if Detector.of(case.method) is None
@@ -215,6 +220,7 @@ def _fit_ours(
     splits: Sequence[ImageSplit],
     data: ImageDataset,
     device: torch.device,
+    checkpoint: Path,
     on_epoch: ProgressCallback | None,
 ) -> list[Asking]:
     pixels = torch.from_numpy(data.train)
@@ -237,7 +243,8 @@ def _fit_ours(
         groups.setdefault(config, []).append(i)
     found: dict[int, Asking] = {}
     for config, numbers in groups.items():
-        results = train(
+        learn = partial(
+            train,
             [pixels],
             [problems[i] for i in numbers],
             image_architecture(
@@ -247,6 +254,9 @@ def _fit_ours(
             device=device,
             on_epoch=on_epoch,
         )
+        # A number for each schedule: `discard_checkpoints` knows such names.
+        own = checkpoint.with_name(f"{checkpoint.name}.{len(found)}")
+        results = resumed(learn, own)
         for i, result in zip(numbers, results, strict=True):
             # Kept on the host until it is used: a device holds one ensemble to score with.
             ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from aloof.bench.identity import Identity
 from aloof.bench.planning.specification import UNIFORM, PlanningSpecification, Sampler
+from aloof.bench.resuming import resumed
 from aloof.bench.revisions import revision
 from aloof.bench.study import Outcome, Tell, Where, epochs
 from aloof.planning import (
@@ -106,17 +108,20 @@ def load_models(
     first.parent.mkdir(parents=True, exist_ok=True)
     checkpoint = first.with_name(f"{first.name}-{len(missing)}.ckpt")
     recipe = spec.recipe(setting, method)
-    trained = train_generators(
-        trajectories,
-        recipe.objective,
-        seeds=missing,
-        config=recipe.training,
-        networks=recipe.networks,
-        anomaly_share=recipe.anomaly_share,
-        accept=spec.accept,
-        device=device,
-        checkpoint=checkpoint,
-        on_epoch=epochs(tell, f"training {method} ({setting})"),
+    trained = resumed(
+        partial(
+            train_generators,
+            trajectories,
+            recipe.objective,
+            seeds=missing,
+            config=recipe.training,
+            networks=recipe.networks,
+            anomaly_share=recipe.anomaly_share,
+            accept=spec.accept,
+            device=device,
+            on_epoch=epochs(tell, f"training {method} ({setting})"),
+        ),
+        checkpoint,
     )
     for seed, model in zip(missing, trained, strict=True):
         model.save(paths[seed])

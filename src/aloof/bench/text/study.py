@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from aloof.bench.identity import Identity
 from aloof.bench.methods import OURS, has_device, peers
 from aloof.bench.provenance import device_of
 from aloof.bench.records import Record, good
+from aloof.bench.resuming import resumed
 from aloof.bench.revisions import revision
 from aloof.bench.statistics import summary_lines
 from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
@@ -38,7 +38,6 @@ from aloof.bench.text.words import (
     word_runs,
     word_scores,
 )
-from aloof.exceptions import AloofWarning, StaleCheckpointError
 from aloof.training import discard_checkpoints
 from aloof.vae import METHODS
 
@@ -180,25 +179,20 @@ class TextStudy(Study[TextCase]):
         numbers = self.spec.numbers(setting)
         objectives = [numbers.objective(case.method) for case in cases]
         checkpoint, started = where.folder / f"words-{setting}.ckpt", time.perf_counter()
-        train = partial(
-            train_words,
-            numbers,
-            objectives,
-            runs,
-            [run.normal for run in runs],
-            [run.anomaly for run in runs],
-            device=where.device,
-            compile=self.spec.compile,
-            checkpoint=checkpoint,
-            on_epoch=epochs(tell),
+        trained = resumed(
+            partial(
+                train_words,
+                numbers,
+                objectives,
+                runs,
+                [run.normal for run in runs],
+                [run.anomaly for run in runs],
+                device=where.device,
+                compile=self.spec.compile,
+                on_epoch=epochs(tell),
+            ),
+            checkpoint,
         )
-        try:
-            trained = train()
-        except StaleCheckpointError:
-            words = "An interrupted run used other cases, data or settings; starting over."
-            warnings.warn(words, AloofWarning, stacklevel=2)
-            discard_checkpoints(checkpoint)
-            trained = train()
         seconds = time.perf_counter() - started
         # All are scored before the first is told: a run that is killed meanwhile leaves all of
         # them to do, which is what the checkpoint belongs to.

@@ -60,6 +60,10 @@ def test_a_run_that_finished_nothing_in_time_says_so(
     assert result.exit_code == 2
     assert "Nothing was finished in 0.5 minutes" in result.stderr
     assert "Give it more --minutes" in result.stderr
+    (out / "training.ckpt").touch()
+    result = bench(*typed, "--minutes", 0.5)
+    assert result.exit_code == 2
+    assert "Run it again: it goes on from where it was stopped." in result.stderr
 
 
 def test_an_experiment_from_start_to_end(experiment: Path, tmp_path: Path) -> None:

@@ -10,9 +10,14 @@ from typing import TypeVar
 from aloof.exceptions import AloofWarning, StaleCheckpointError
 from aloof.training import discard_checkpoints
 
-__all__ = ["resumed"]
+__all__ = ["resumed", "will_go_on"]
 
 _T = TypeVar("_T")
+
+
+def will_go_on(folder: Path) -> bool:
+    """Return whether a folder of results holds a training that was stopped."""
+    return any(folder.rglob("*.ckpt*"))
 
 
 def resumed(train: Callable[..., _T], checkpoint: Path) -> _T:

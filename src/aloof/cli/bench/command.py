@@ -16,6 +16,7 @@ from rich.console import Console
 
 from aloof.bench.deadline import Deadline
 from aloof.bench.records import Record
+from aloof.bench.resuming import will_go_on
 from aloof.bench.runner import RECORDS, run_study, stored, write_tables
 from aloof.bench.specification import Specification, command_line, specify, widen
 from aloof.bench.study import Study, Where
@@ -256,10 +257,12 @@ def _carry_out(
             )
         )
     if not records and minutes is not None:
-        raise ExperimentError(
-            f"Nothing was finished in {minutes:g} minutes. Give it more --minutes, or a "
-            "smaller part."
+        what_to_do = (
+            "Run it again: it goes on from where it was stopped."
+            if will_go_on(folder)
+            else "Give it more --minutes, or a smaller part."
         )
+        raise ExperimentError(f"Nothing was finished in {minutes:g} minutes. {what_to_do}")
     if not records:
         raise ExperimentError(f"{folder} holds no results of this experiment.")
     shown, held, made_with = study, records, typed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.model_selection import ParameterGrid
 
 from aloof.baselines import (
@@ -15,6 +16,7 @@ from aloof.baselines import (
     fit_unfairly,
     peeked_rows,
 )
+from aloof.baselines import kernel as kernels
 from aloof.bench.methods import make_peer, resolve_methods
 from aloof.bench.odds import System
 
@@ -28,6 +30,30 @@ def test_the_draw_is_a_tenth_of_each_class():
     assert not np.array_equal(rows, peeked_rows(y, random_state=1))
     few = peeked_rows(np.array([0] * 20 + [1]), random_state=0)
     assert 20 in few
+
+
+def test_kernels_of_shared_distances_are_the_same_to_the_bit():
+    rng = np.random.default_rng(0)
+    one, two = rng.normal(size=(2, 50, 7))
+    with kernels.shared_distances():
+        for rows in (one, two, one):
+            for gamma in (0.01, 1.0):
+                found = kernels.whole_kernel(rows, gamma)
+                assert np.array_equal(found, rbf_kernel(rows, gamma=gamma))
+    assert np.array_equal(kernels.whole_kernel(two, 0.1), rbf_kernel(two, gamma=0.1))
+
+
+@pytest.mark.parametrize("name", ["oc-svm", "ssad"])
+def test_distances_are_measured_once_for_all_widths(name, visible, monkeypatch):
+    measured = []
+
+    def counted(rows, **options):
+        measured.append(len(rows))
+        return euclidean_distances(rows, **options)
+
+    monkeypatch.setattr(kernels, "euclidean_distances", counted)
+    fit_unfairly(name, visible.X, visible.y, visible.X_test, visible.y_test, random_state=0)
+    assert len(measured) == 1
 
 
 @pytest.mark.parametrize("name", sorted(UNFAIR_GRIDS))

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from aloof.estimators._parameters import Check, real
 
-__all__ = ["KERNEL_GAMMA", "MOST_AT_ONCE", "KernelFunction", "KernelLines", "kernel_width"]
+__all__ = [
+    "KERNEL_GAMMA",
+    "MOST_AT_ONCE",
+    "KernelFunction",
+    "KernelLines",
+    "kernel_width",
+    "shared_distances",
+    "whole_kernel",
+]
 
 _FACTOR, _WORDS = real(0, above=True)
 KERNEL_GAMMA: Check = (
     lambda v: (isinstance(v, str) and v == "scale") or _FACTOR(v),
     f"'scale' or {_WORDS}",
 )
-MOST_AT_ONCE = 6000
-"""Rows whose kernel is made as a whole: one product of matrices."""
+MOST_AT_ONCE = 11_000
+"""Rows whose kernel is made as a whole, a gigabyte at most: one product of matrices."""
 
 _CHUNK = 1024
 _BYTES = 500_000_000  # of lines that are kept
@@ -35,6 +47,34 @@ def kernel_width(kernel_gamma: float | Literal["scale"], rows: NDArray[np.float6
         return float(kernel_gamma)
     variance = float(rows.var())
     return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+
+_Distances = dict[bytes, NDArray[np.float64]]
+_DISTANCES: ContextVar[_Distances | None] = ContextVar("distances", default=None)
+
+
+@contextmanager
+def shared_distances() -> Iterator[None]:
+    """Measure the distances of rows once, for kernels of many widths on the same rows."""
+    token = _DISTANCES.set({})
+    try:
+        yield
+    finally:
+        _DISTANCES.reset(token)
+
+
+def whole_kernel(rows: NDArray[np.float64], gamma: float) -> NDArray[np.float64]:
+    """Return the kernel of all rows with each other, ``(n, n)``."""
+    known = _DISTANCES.get()
+    if known is None:
+        kernel: NDArray[np.float64] = rbf_kernel(rows, gamma=gamma)
+        return kernel
+    key = hashlib.blake2b(np.ascontiguousarray(rows)).digest()
+    if key not in known:
+        known.clear()  # those of other rows
+        known[key] = euclidean_distances(rows, squared=True)
+    kernel = known[key] * -gamma
+    return np.exp(kernel, out=kernel)
 
 
 @dataclass(frozen=True, eq=False)

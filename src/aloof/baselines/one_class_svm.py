@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import OneClassSVM as _OneClassSVM
 
 from aloof.baselines.contract import SubsampledBaseline, numpy_seed
@@ -17,6 +16,7 @@ from aloof.baselines.kernel import (
     MOST_AT_ONCE,
     KernelFunction,
     kernel_width,
+    whole_kernel,
 )
 from aloof.estimators._parameters import Check, real
 
@@ -58,7 +58,7 @@ class OneClassSVM(SubsampledBaseline):
             nu=self.nu, **({"kernel": "precomputed"} if whole else {"gamma": gamma})
         )
         model.random_state = numpy_seed(seed)  # no parameter: it would draw from NumPy's own
-        model.fit(rbf_kernel(rows, gamma=gamma) if whole else rows)
+        model.fit(whole_kernel(rows, gamma) if whole else rows)
         self.rho_ = -float(model.intercept_[0])
         self._function = KernelFunction(rows[model.support_], model.dual_coef_[0], gamma)
 

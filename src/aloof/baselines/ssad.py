@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import rbf_kernel
 
 from aloof.baselines.contract import LabelUse, SubsampledBaseline
 from aloof.baselines.kernel import (
@@ -17,6 +16,7 @@ from aloof.baselines.kernel import (
     KernelFunction,
     KernelLines,
     kernel_width,
+    whole_kernel,
 )
 from aloof.baselines.quadratic_program import solve
 from aloof.estimators._parameters import Check, or_none, real
@@ -97,7 +97,7 @@ class SSAD(SubsampledBaseline):
         is_anomaly = np.arange(len(rows)) >= len(normal)
         limits = np.where(is_anomaly, self.anomaly_limit, self._normal_limit(len(normal)))
         whole = len(rows) <= MOST_AT_ONCE
-        kernel = rbf_kernel(rows, gamma=gamma) if whole else KernelLines(rows, gamma)
+        kernel = whole_kernel(rows, gamma) if whole else KernelLines(rows, gamma)
         solution = solve(kernel, is_anomaly, limits, self.kappa)
         self.coefficients_ = solution.coefficients
         self.rho_, self.margin_ = solution.rho, solution.margin

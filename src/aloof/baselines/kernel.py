@@ -69,7 +69,7 @@ def whole_kernel(rows: NDArray[np.float64], gamma: float) -> NDArray[np.float64]
     if known is None:
         kernel: NDArray[np.float64] = rbf_kernel(rows, gamma=gamma)
         return kernel
-    key = hashlib.blake2b(np.ascontiguousarray(rows)).digest()
+    key = hashlib.blake2b(np.ascontiguousarray(rows).data).digest()
     if key not in known:
         known.clear()  # those of other rows
         known[key] = euclidean_distances(rows, squared=True)

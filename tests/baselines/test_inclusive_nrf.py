@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from aloof.baselines import InclusiveNRF, inclusive_nrf
 from aloof.baselines.inclusive_nrf import PUBLISHED, Potential, RandomFieldMembers, Sampling
 from aloof.baselines.networks import networks_for
+from aloof.exceptions import DivergenceError
 from aloof.training.seeds import generator, seeded
 
 CPU = torch.device("cpu")
@@ -263,6 +264,19 @@ def test_the_epoch_is_the_best_for_rows_that_are_held_out(fit_problems, visible)
     found = [roc_auc_score(truth, scores) for scores in fitted.score(visible.X[rows])]
     np.testing.assert_allclose(found, curve.max(0), atol=1e-6)
     assert (curve.max(0) > curve[-1]).all()
+
+
+def test_a_member_that_diverges_is_named_and_does_not_choose(fit_problems, visible):
+    """Also if it is in the last step of an epoch, when no loss shows it yet."""
+    problem = visible.problem((0, 1))
+    own = replace(
+        problem,
+        validation_normal=problem.normal[:20],
+        validation_anomaly=problem.anomaly,
+    )
+    options = {"batch_size": len(problem.normal), "learning_rate": 1e20, "max_epochs": 3}
+    with pytest.raises(DivergenceError, match="2 of 2 members is not finite in epoch 2"):
+        fit_problems("inclusive-nrf", visible, [own], **options)
 
 
 def test_an_epoch_is_not_chosen_by_half(fit_problems, visible):

@@ -412,10 +412,11 @@ def test_an_unfair_random_field_chooses_its_epoch_by_a_tenth_of_the_test_set(
     brief = partial(Spied, n_steps=1, max_epochs=2)
     monkeypatch.setitem(BASELINES, "inclusive-nrf", brief)
     methods = ["inclusive-nrf-unfair", "inclusive-nrf"]
-    options = {"methods": methods, "gamma_l": [0.0], "members": 1, "baseline_epochs": 2}
+    options = {"methods": methods, "gamma_l": [0.0], "members": 2, "baseline_epochs": 2}
     study = make_images(specify(ImageSpecification, options), spots)
     records = run_study(study, tmp_path, device="cpu")
     assert [record["status"] for record in records] == ["ok"] * 6
+    assert [record["members"] for record in records] == [2] * 6
     chosen = [(data, own) for data, own in seen if len(own.validation_normal)]
     assert len(chosen) == len(seen) - len(chosen) == 3
     for normal, (data, problem) in enumerate(chosen):

@@ -332,6 +332,22 @@ def test_a_chunk_that_is_stopped_goes_on(
     assert not list(folder.glob("*.ckpt*"))
 
 
+def test_a_chunk_that_is_stopped_while_it_is_scored_leaves_no_state_behind(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"methods": ["cae"], "gamma_l": [0.0], "members": 1, "baseline_epochs": 2}
+    study = make_images(specify(ImageSpecification, options), stripes)
+
+    def stop(event: Event) -> None:
+        if event.what == "scoring" and event.done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, tmp_path, device="cpu", on_event=stop)
+    assert 0 < len(stored(study, tmp_path)) < 3
+    assert not list(tmp_path.glob("*.ckpt*")), "its chunk is another one now"
+
+
 def test_the_folder_of_another_image_set_is_refused(
     stripes: ImageDataset, tmp_path: Path
 ) -> None:

@@ -109,7 +109,7 @@ def test_the_ablation_has_the_papers_eight_variants() -> None:
         ),
         (
             {"variants": [{"name": "a", "methods": ["deep-sda"]}]},
-            "no method with variants 'deep-sda'; did you mean 'deep-sad'",
+            "no method 'deep-sda'; did you mean 'deep-sad'",
         ),
         (
             {

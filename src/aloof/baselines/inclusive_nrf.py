@@ -388,8 +388,8 @@ class InclusiveNRF(DeepBaseline):
     hidden
         Of rows of numbers: widths of u; the last one is also the size of the generator's code.
     centred
-        Whether u sees pixels in [-1, 1], as the authors' does on CIFAR-10, or in [0, 1], as on
-        MNIST: at unit length, weights see little but the background if that is -1.
+        Of images: whether u sees pixels in [-1, 1], as the authors' does on CIFAR-10, or in
+        [0, 1], as on MNIST, where a background of -1 would outweigh the digits.
     n_steps, step_size, momentum
         How samples are moved: steps, their length in gradients of u (None: 0.1 for rows of
         numbers, and the authors' 0.03 for images), and what share of a step goes on in the
@@ -408,8 +408,9 @@ class InclusiveNRF(DeepBaseline):
     n_convolutions
         Of images: in each stage of u, before its pooling.
     weight_decay
-        As in `DeepBaseline`, but none by default. Where a unit is dead, it is all that Adam
-        sees: a few steps take such weights to 0, and at unit length they are noise.
+        As in `DeepBaseline`, but none by default. A dead unit has no other gradient: Adam would
+        take its weights to zero in a few steps, and scaling them to unit length would leave
+        noise.
 
     Notes
     -----

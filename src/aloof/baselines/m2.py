@@ -294,7 +294,8 @@ class M2(DeepBaseline):
     classifier alone. It follows the published code even where that is surprising: variances of
     posteriors are never below one, both labels are equally likely, and labelled anomalies pass
     through the classifier apart from other rows, so batch normalisation sees them apart. They
-    join the batches as often as they would be drawn at random, but at least two at a time.
+    join the batches about as often as they would be drawn at random, at least two at a time
+    and once a pass.
     Rows labelled 0 are taken as unlabelled.
 
     `aloof.baselines.SSDGM` is our own reading of M1+M2.

@@ -164,7 +164,11 @@ class RowLearner(Learner):
         return self.members.select(members)
 
     def held_out_loss(self) -> NDArray[np.float64]:
-        """Return minus each member's AUROC on the rows that its task holds out."""
+        """Return minus each member's AUROC on the rows that its task holds out.
+
+        NaN, which is never better, for a member whose scores are not finite: its loss will not
+        be either.
+        """
         return np.concatenate(
             [
                 self._judged(members, task)
@@ -175,8 +179,10 @@ class RowLearner(Learner):
     def _judged(self, members: Members, task: Task) -> NDArray[np.float64]:
         rows = np.concatenate([task.held_out, task.held_out_extra])
         truth = np.repeat([0, 1], [len(task.held_out), len(task.held_out_extra)])
-        scores = over_data(members.score, self._setup, rows, members.n_members)
-        return np.array([-roc_auc_score(truth, own) for own in scores.cpu().numpy()])
+        scores = over_data(members.score, self._setup, rows, members.n_members).cpu().numpy()
+        return np.array(
+            [-roc_auc_score(truth, s) if np.isfinite(s).all() else np.nan for s in scores]
+        )
 
     def settings(self) -> object:
         """Return the numbers that the members' loss depends on."""

@@ -117,7 +117,7 @@ class MLP:
 
 
 def _with_variants(names: tuple[str, ...]) -> tuple[str, ...]:
-    return known("method with variants", [*OURS, *peers()])(names)
+    return known("method", [*OURS, *peers()])(names)
 
 
 class Variant(Section):

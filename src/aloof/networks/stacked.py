@@ -69,12 +69,13 @@ def runs_triton(device: torch.device) -> bool:
 
         with torch.cuda.device(device):
             _kernels.inside_out(torch.zeros(1, 1, 1, 1, device=device), torch.float32)
+    except torch.OutOfMemoryError:  # says nothing about Triton
+        raise
     except Exception as error:  # of Triton, of a compiler that it calls, or of the driver
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         warn_caller(
-            f"Triton cannot compile for {device}: {reason}. Networks train without our "
-            "kernels, which takes longer, most of all for images. Triton needs a C compiler, "
-            "such as gcc.",
+            f"Triton cannot compile for {device}: {reason}. Networks train without kernels of "
+            "ours, which takes longer. Triton needs a C compiler, such as gcc.",
             DeviceWarning,
         )
         return False

@@ -17,10 +17,11 @@ _EPS = 1e-8
 
 
 class Adam:
-    """torch's fused Adam with its state in plain sight; on a GPU one of our own.
+    """torch's fused Adam with its state in plain sight; on a GPU, mostly one of our own.
 
     The functional form of `torch.optim.Adam`: half the overhead a step, nothing to unpack
-    for a checkpoint, and no import of the compiler (two seconds) in the first fit.
+    for a checkpoint, and no import of the compiler (two seconds) in the first fit. Ours has no
+    weight decay.
 
     Parameters
     ----------

@@ -263,7 +263,8 @@ class ImageSpecification(Specification):
         Of each ensemble of a deep peer; None: as many as of our methods.
     baseline_epochs
         Of baselines, and of the autoencoders they begin with. In the setting ``paper`` only of
-        those that Ruff et al. published.
+        those that Ruff et al. published, but for ``ss-dgm-m2`` and ``ss-dgm-m1-m2``, which have
+        epochs of their own.
     max_rows
         Most normal images that kernel methods learn from, or ``all``; None: 2,000, and all
         where the method is tuned on a part of the test set (``-unfair``).

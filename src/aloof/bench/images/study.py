@@ -171,8 +171,9 @@ class ImageStudy(Study[ImageCase]):
                 "seconds": trained + asked[number - 1] + seconds,
                 "stacked": len(cases),
             }
+            # One that is written down is in no chunk any more, and this state of no use.
+            discard_checkpoints(checkpoint)
             tell(number, len(cases), "scoring")
-        discard_checkpoints(checkpoint)
 
     def _fitted(
         self,

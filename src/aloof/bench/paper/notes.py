@@ -54,9 +54,9 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "Fashion-MNIST it had 88.3, 80.2, 76.2 and 71.2 (the paper: 89.4, 85.2, 81.8 and "
         "77.4), and its hybrid 81.4, 70.8, 67.9 and 68.5 (73.9, 75.4, 77.8 and 82.1). On "
         "pixels, the published bandwidths close the gap. The KDE hybrid now agrees with the "
-        "paper on CIFAR-10, and is some five points above it on MNIST and 19 on "
-        "Fashion-MNIST. There it is near the hybrids of the other kernel methods. We do not "
-        "know why the paper's is not.",
+        "paper on CIFAR-10, and is above it on MNIST, by seven points and with hidden "
+        "anomalies by less, and on Fashion-MNIST by 19. There it is near the hybrids of the "
+        "other kernel methods. We do not know why the paper's is not.",
         "We cannot explain why our classifier is 14 to 20 points above the paper's on "
         "CIFAR-10 with up to 10 % of labels. Its batches hold labelled anomalies at their "
         "share of the training images: nothing balances them.",
@@ -150,7 +150,7 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "has 56.4 on arrhythmia, 73.2 on cardio and 80.1 on thyroid "
         "(`experiments/odds-readings.toml`): each within two standard errors, and as unsteady "
         "as in the paper. But satellite falls to 37.7, which we cannot explain, and with "
-        "0.0001 all but arrhythmia are far below the paper. M1+M2, which that code has for "
+        "0.0001 thyroid is far below the paper as well. M1+M2, which that code has for "
         "images alone, is nearer than M2 on cardio, satellite and thyroid, and further off on "
         "the other three.",
     ),

@@ -92,7 +92,6 @@ def _introduction(status: Status) -> list[str]:
     places = len({f.cell.place for f in status.fillings})
     different = {(f.cell.kind, f.cell.sources, f.cell.members): f for f in status.fillings}
     whole = [f for f in different.values() if f.state == "filled"]
-    few = sum(f.n < f.cell.whole for f in whole if f.cell.kind == "images")
     return [
         "`aloof bench page` writes this page from the records in `results/`: do not edit it. "
         "The text between the figures is in `src/aloof/bench/paper/notes.py`. `aloof bench "
@@ -105,8 +104,8 @@ def _introduction(status: Status) -> list[str]:
         f"{counts['older']} more only by older revisions of their systems (marked *, to be "
         f"rerun), {counts['partial']} have too few problems (marked †, not compared), and "
         f"{counts['missing']} are empty. Some stand in more than one table: of "
-        f"{len(different)} different cells, {len(whole)} are filled, {few} of them with 10 of "
-        "the paper's 90 problems." + _left(status),
+        f"{len(different)} different cells, {len(whole)} are filled, {len(status.few)} of them "
+        "with 10 of the paper's 90 problems." + _left(status),
         "All figures are AUROC in percent (those of motion planning are shares of states in "
         "collision), mean ± standard deviation over problems, seeds or "
         "runs, with their number in brackets: [10 of 90] is ten of the paper's 90 problems. "
@@ -117,8 +116,9 @@ def _introduction(status: Status) -> list[str]:
         "the same cell, it shows the later run.",
         "Tables of peers say how each was run: `(paper)` with the published networks and "
         "schedule (for `ss-dgm`, as we first read them: see the notes), `(ours)` with those of "
-        "our methods, `unit` on columns in [0, 1], `-unfair` with the parameters that are best "
-        "on a tenth of the test rows, as the paper chose them.",
+        "our methods, `unit` on columns in [0, 1], `-unfair` with the parameters (of "
+        "Inclusive-NRF, the epoch) that are best on a tenth of the test rows, as the paper "
+        "chose them.",
     ]
 
 
@@ -132,7 +132,11 @@ def _left(status: Status) -> str:
         "shallow": "on a CPU for systems without networks",
     }
     parts = [f"{_duration(minutes[k])} {where}" for k, where in places.items() if minutes[k]]
-    return f" What is left, all 90 problems included, takes about {', and '.join(parts)}."
+    n_more = len(status.few) - status.n_staying_few
+    return (
+        f" What `experiments/` has left, all 90 problems of {n_more} of these cells included, "
+        f"takes about {', and '.join(parts)}."
+    )
 
 
 def _duration(minutes: float) -> str:

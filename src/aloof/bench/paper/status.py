@@ -185,6 +185,25 @@ class Status:
         return [Task(bundle, self.time(bundle.works)) for bundle in bundles(self.works)]
 
     @property
+    def few(self) -> list[Filling]:
+        """Filled cells of images with fewer problems than the paper's, each once."""
+        different = {(f.cell.sources, f.cell.members): f for f in self.fillings}
+        return [
+            f
+            for f in different.values()
+            if f.state == "filled" and f.cell.kind == "images" and f.n < f.cell.whole
+        ]
+
+    @property
+    def n_staying_few(self) -> int:
+        """How many of these no experiment has all problems of."""
+        more = {work.want for work in self.works if work.reason == "more"}
+        return sum(
+            not any(more.issuperset(source.wants) for source in f.cell.sources)
+            for f in self.few
+        )
+
+    @property
     def pictures(self) -> list[Picture]:
         """Pictures that are not there."""
         return [
@@ -215,6 +234,7 @@ class Status:
             "tables": [table.record for table in self.tables],
             "work": [task.record for task in self.tasks],
             "pictures": [{"cell": p.cell.label, "command": p.command} for p in self.pictures],
+            "few": {"cells": len(self.few), "staying": self.n_staying_few},
             "uncovered": [cell.label for cell in self.uncovered],
             "problems": self.results.problems,
             "notes": self.results.notes,

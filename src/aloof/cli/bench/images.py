@@ -64,7 +64,11 @@ def images(
         int | None, typer.Option(help="Epochs of our methods. Default: taken from the setting.")
     ] = None,
     baseline_epochs: Annotated[
-        int | None, typer.Option(help="Epochs of deep baselines. Default: 150, twice.")
+        int | None,
+        typer.Option(
+            help="Epochs of deep baselines that have no numbers of their own. Default: 150, "
+            "twice."
+        ),
     ] = None,
     stack: Annotated[
         int | None,

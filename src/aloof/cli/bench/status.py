@@ -166,10 +166,13 @@ def _tell_totals(console: Console, found: Status) -> None:
     record = found.record
     minutes = record["minutes"]
     device = "GPU" if found.speeds.device == "gpu" else "CPU"
+    staying = record["few"]["staying"]
+    few = f" {count(staying, 'cell')} with 10 of 90 problems will stay so." if staying else ""
     console.print(
         f"\n{record['filled']} of {record['cells']} cells are filled, {record['older']} more "
-        f"by older revisions. The rest takes {minutes['networks']:,.0f} min on a {device}, "
-        f"plus {minutes['shallow']:,.0f} min on a CPU for systems without networks.",
+        f"by older revisions. All these commands take {minutes['networks']:,.0f} min on a "
+        f"{device}, plus {minutes['shallow']:,.0f} min on a CPU for systems without networks."
+        f"{few}",
         highlight=False,
         soft_wrap=True,
     )

@@ -138,6 +138,9 @@ class ImageStudy(Study[ImageCase]):
         data, started = self.data, time.monotonic()
         splits = [self.split(case) for case in cases]
         checkpoint = where.folder / f"training-{_digest(cases)}.ckpt"
+        for other in where.folder.glob("training-*.ckpt*"):
+            if not other.name.startswith(checkpoint.name):  # of cases that are run no more
+                other.unlink()
         asking = self._fitted(cases, splits, where, checkpoint, tell)
         if asking is None:
             discard_checkpoints(checkpoint)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aloof.bench.merging import Merged, merge_results
+from aloof.bench.merging import Merged, find_results, merge_results
 from aloof.bench.odds import Case
 from aloof.bench.records import append_records
 from aloof.exceptions import ExperimentError
@@ -35,6 +35,21 @@ def here(tmp_path: Path) -> Path:
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
     return tmp_path / "there"
+
+
+def test_a_folder_with_another_name_is_known_by_its_manifest(here: Path, there: Path) -> None:
+    write(there, OTHER, "2026-11-01", auroc=0.7)
+    for said, expected in (
+        ({"experiment": {"name": "odds"}}, "odds"),
+        ({"experiment": {"name": "unheard-of"}}, "there"),
+        ({"experiment": {"name": "../odds"}}, "there"),
+        ({"experiment": None}, "there"),
+    ):
+        (there / "manifest.json").write_text(json.dumps(said))
+        assert find_results(there, here) == [(expected, there / "records.jsonl")]
+    (there / "manifest.json").write_text('{"experiment": {"name": "odds"}}')
+    assert merge_results([there], here) == [Merged("odds", 1, 0)]
+    assert aurocs(here / "odds") == [0.5, 0.7]
 
 
 def test_what_is_new_is_added_once(here: Path, there: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aloof.bench.records import Record, append_records, latest, read_records
 from aloof.bench.revisions import is_newer
-from aloof.bench.runner import RECORDS
+from aloof.bench.runner import MANIFEST, RECORDS
 from aloof.exceptions import ExperimentError
 
 __all__ = ["Merged", "find_results", "merge_results"]
@@ -39,10 +39,18 @@ class Merged:
     n_left_out: int
 
 
-def find_results(folder: Path) -> dict[str, Path]:
-    """Return the files with records below a folder of results, by experiment.
+def find_results(folder: Path, results: Path) -> list[tuple[str, Path]]:
+    """Return the files with records below a folder, each with its experiment.
 
-    The folder may also be that of one experiment.
+    That is the name of their folder, if `results` has such an experiment, or what their
+    manifest says.
+
+    Parameters
+    ----------
+    folder
+        Of results, or of one experiment.
+    results
+        The folder of results they go to.
     """
     own = folder / RECORDS
     paths = [own] if own.is_file() else sorted(folder.glob(f"*/{RECORDS}"))
@@ -51,7 +59,19 @@ def find_results(folder: Path) -> dict[str, Path]:
             f"{folder} has no results: neither {RECORDS} nor folders with one. Name the "
             "folder results of the other machine, or a folder inside of it."
         )
-    return {path.resolve().parent.name: path for path in paths}
+    return [(_experiment(path.resolve().parent, results), path) for path in paths]
+
+
+def _experiment(folder: Path, results: Path) -> str:
+    """Return which experiment of some results a folder holds."""
+    if (results / folder.name).is_dir():
+        return folder.name
+    try:
+        said = json.loads((folder / MANIFEST).read_text())["experiment"]["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return folder.name
+    known = isinstance(said, str) and said == Path(said).name and (results / said).is_dir()
+    return said if known else folder.name
 
 
 def merge_results(sources: Sequence[Path], results: Path) -> list[Merged]:
@@ -70,7 +90,7 @@ def merge_results(sources: Sequence[Path], results: Path) -> list[Merged]:
     """
     plans: dict[str, _Plan] = {}
     for source in sources:
-        for name, path in find_results(source).items():
+        for name, path in find_results(source, results):
             target = results / name / RECORDS
             if path.resolve() == target.resolve():
                 raise ExperimentError(f"{path} cannot be merged with itself.")

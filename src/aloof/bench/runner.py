@@ -29,10 +29,10 @@ from aloof.persistence import versions
 from aloof.phrases import count
 from aloof.training import resolve_device
 
-__all__ = ["RECORDS", "run_study", "stored", "write_tables"]
+__all__ = ["MANIFEST", "RECORDS", "run_study", "stored", "write_tables"]
 
 _C = TypeVar("_C")
-RECORDS, _MANIFEST = "records.jsonl", "manifest.json"
+RECORDS, MANIFEST = "records.jsonl", "manifest.json"
 
 
 def run_study(
@@ -227,7 +227,7 @@ def _footer(study: Study[Any], records: list[Record], command: str) -> str:
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     write_file(
-        folder / _MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n", ExperimentError
+        folder / MANIFEST, json.dumps(jsonable(manifest), indent=2) + "\n", ExperimentError
     )
 
 

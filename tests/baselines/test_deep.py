@@ -184,10 +184,25 @@ def test_what_learns_nothing_from_labels_is_trained_once(fit_problems, rows, nam
     problems = [rows.problem((0, 1), 2), rows.problem((2, 3)), rows.problem((0, 1))]
     reports = []
     fitted = fit_problems(name, rows, problems, on_epoch=reports.append)
-    assert {report.n_members for report in reports} == {4}
+    # Two problems of two members: one stack, or one after another where networks convolve.
+    n_trained = sum(report.n_members for report in reports)
+    assert n_trained == 4 * reports[-1].max_epochs
     first, other, again = (result.score(rows.X_test) for result in fitted)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_networks_that_convolve_take_the_memory_of_one_problem_on_a_cpu(fit_problems, rows):
+    reports = []
+    problems = [rows.problem((0, 1)), rows.problem((2, 3)), rows.problem((4, 5))]
+    fit_problems("deep-sad", rows, problems, on_epoch=reports.append)
+    if len(rows.X.shape) == 2:
+        assert {report.n_members for report in reports} == {6}
+        return
+    assert {report.n_members for report in reports} == {1, 2}  # pre-training goes by seeds
+    shown = [report.epoch for report in reports]
+    assert shown == sorted(shown)
+    assert shown[-1] == reports[-1].max_epochs == 4
 
 
 @pytest.mark.parametrize("name", ["autoencoder", "deep-svdd", "deep-sad"])

@@ -337,7 +337,7 @@ def test_a_chunk_that_is_stopped_while_it_is_scored_leaves_no_state_behind(
     stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"methods": ["cae"], "gamma_l": [0.0], "members": 1, "baseline_epochs": 2}
-    study = make_images(specify(ImageSpecification, options), stripes)
+    study = make_images(specify(ImageSpecification, options | {"stack": 3}), stripes)
 
     def stop(event: Event) -> None:
         if event.what == "scoring" and event.done == 2:

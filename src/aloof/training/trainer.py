@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -160,7 +161,8 @@ class Run:
 
         Tasks whose batches have the same shape are trained as one stack. A member's result does
         not depend on what it is stacked with: it is that of the member trained alone, up to
-        floating-point rounding.
+        floating-point rounding. On a CPU, where a loop over members gains nothing from a stack
+        and needs memory for all of them, each task is trained by itself.
 
         Parameters
         ----------
@@ -185,40 +187,62 @@ class Run:
         results: dict[int, Trained[Any]] = {}
         starts = [None] * len(tasks) if start is None else start
         begun = [state is not None for state in starts]
+
+        def stack_run(numbers: Sequence[int]) -> _StackRun:
+            own = [tasks[number] for number in numbers]
+            return _StackRun(self.data, own, learner, schedule, self.device)
+
         with on(self.device):
-            for numbers in stacks_of(tasks, schedule.batch_size, begun):
-                own = [tasks[number] for number in numbers]
-                states = [state for n in numbers if (state := starts[n]) is not None]
-                stack = _StackRun(self.data, own, learner, schedule, self.device)
-                with threads_for(stack.multiplications):
-                    trained = stack.fit(
-                        next(self._paths),
-                        self._progress,
-                        _joined(states) if states else None,
-                        first_epoch,
-                        keep_state=keep_state,
-                    )
-                results.update(zip(numbers, trained, strict=True))
+            for together in stacks_of(tasks, schedule.batch_size, begun):
+                for numbers in self._parts(together, stack_run):
+                    states = [state for n in numbers if (state := starts[n]) is not None]
+                    stack = stack_run(numbers)
+                    self._progress.share = Fraction(len(numbers), len(together))
+                    with threads_for(stack.multiplications):
+                        trained = stack.fit(
+                            next(self._paths),
+                            self._progress,
+                            _joined(states) if states else None,
+                            first_epoch,
+                            keep_state=keep_state,
+                        )
+                    results.update(zip(numbers, trained, strict=True))
         return [results[number] for number in range(len(tasks))]
+
+    def _parts(
+        self, together: list[int], stack_run: Callable[[Sequence[int]], _StackRun]
+    ) -> list[list[int]]:
+        """Return which of the tasks that could be one stack are trained at once."""
+        if self.device.type != "cpu" or len(together) == 1:
+            return [together]
+        loops = stack_run(together[:2]).loops  # a single network would always be looped over
+        return [[n] for n in together] if loops else [together]
 
 
 class _Progress:
-    """Epochs, counted over all stacks."""
+    """Epochs, counted over all stacks.
+
+    Attributes
+    ----------
+    share
+        What an epoch counts: less than one where only a part of a stack is trained.
+    """
 
     def __init__(self, callback: ProgressCallback | None, total: int) -> None:
         self._callback = callback
         self._total = total
-        self._done = 0
+        self._done = Fraction(0)
+        self.share = Fraction(1)
 
     def skip(self, epochs: int) -> None:
         """Count epochs that were trained before."""
-        self._done += epochs
+        self._done += epochs * self.share
 
     def add(self, epochs: int, n_members: int, loss: float) -> None:
         """Count epochs, and report."""
-        self._done += epochs
+        self.skip(epochs)
         if self._callback is not None:
-            self._callback(EpochReport(self._done, self._total, n_members, loss))
+            self._callback(EpochReport(int(self._done), self._total, n_members, loss))
 
 
 class _StackRun:
@@ -269,9 +293,9 @@ class _StackRun:
             else None
         )
         self.history = History()
+        self.loops = any(stack.engine == "loop" for stack in stacks)
         # Networks that draw from the host's seeds in every step cannot be replayed.
-        loops = any(stack.engine == "loop" for stack in stacks)
-        self.replays = device.type == "cuda" and not loops
+        self.replays = device.type == "cuda" and not self.loops
 
     def fit(
         self,

@@ -41,6 +41,7 @@ __all__ = [
     "deep_peer",
     "deep_peers",
     "image_systems",
+    "is_shallow",
     "looks_at_test_labels",
     "settings_of",
     "system_label",
@@ -135,6 +136,12 @@ class Detector(NamedTuple):
     def key(self) -> str:
         """Its name without `unfair`."""
         return f"{self.name}{_HYBRID if self.hybrid else ''}"
+
+
+def is_shallow(method: str) -> bool:
+    """Return whether a method has no network: no GPU is of use to it."""
+    detector = Detector.of(method)
+    return detector is not None and not detector.hybrid
 
 
 def image_systems() -> dict[str, bool]:
@@ -272,7 +279,8 @@ class ImageSpecification(Specification):
         For methods of ours that learn from labels: names of `IMAGE_VARIANTS`, or tables with
         the fields of `ImageVariant`.
     stack
-        Most members of one method to train at once.
+        Most members of one method to train at once; None: 150 on a GPU, and on a CPU those of
+        one problem.
     """
 
     dataset: Annotated[str, AfterValidator(known("image set", IMAGE_SETTINGS))] = (
@@ -295,7 +303,7 @@ class ImageSpecification(Specification):
     baseline_epochs: Count = 150
     max_rows: Annotated[Any, AfterValidator(_max_rows)] = None
     variants: ImageVariants = (IMAGE_VARIANTS[""],)
-    stack: Count = 150
+    stack: Count | None = None
 
     @model_validator(mode="after")
     def _check_together(self) -> Self:

@@ -30,6 +30,7 @@ from aloof.bench.images.specification import (
     Detector,
     ImageCase,
     ImageSpecification,
+    is_shallow,
     with_setting,
 )
 from aloof.bench.images.splits import ImageSplit, make_image_split
@@ -49,6 +50,8 @@ from aloof.training import discard_checkpoints
 from aloof.vae import METHODS, Method
 
 __all__ = ["ImageStudy", "make_images", "plan_chunks"]
+
+_STACK = 150  # networks that a GPU trains at once, or tasks for --jobs
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +120,15 @@ class ImageStudy(Study[ImageCase]):
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:
         """Return chunks that fit the device."""
         spec = self.spec
+        stack = spec.stack or (1 if where.device.type == "cpu" else _STACK)
         ours = [case for case in cases if case.method in METHODS]
-        others = [case for case in cases if case.method not in METHODS]
+        peers = [case for case in cases if case.method not in METHODS]
+        shallow = [case for case in peers if is_shallow(case.method)]
+        deep = [case for case in peers if not is_shallow(case.method)]
         chunks = chain(
-            plan_chunks(ours, spec.members, spec.stack),
-            plan_chunks(others, spec.n_baselines, spec.stack),
+            plan_chunks(ours, spec.members, stack),
+            plan_chunks(deep, spec.n_baselines, stack),
+            plan_chunks(shallow, 1, spec.stack or _STACK),
         )
         for chunk in chunks:
 

@@ -179,9 +179,9 @@ class _Images(Kind):
         return make_images(spec)
 
     def on_gpu(self, want: Want) -> bool:
-        from aloof.bench.images.specification import SHALLOW_METHODS
+        from aloof.bench.images.specification import is_shallow
 
-        return self.method(want).removesuffix("-unfair") not in SHALLOW_METHODS
+        return not is_shallow(self.method(want))
 
     def family(self, want: Want) -> str:
         from aloof.bench.images.systems import family

@@ -72,7 +72,10 @@ def images(
     ] = None,
     stack: Annotated[
         int | None,
-        typer.Option(help="Most members of one method to train at once. Default: 150."),
+        typer.Option(
+            help="Most members of one method to train at once. Default: 150 on a GPU, those of "
+            "one problem on a CPU."
+        ),
     ] = None,
 ) -> None:
     """Detect images of other classes, given one normal class and a few labelled anomalies.
@@ -83,8 +86,8 @@ def images(
     hybrids are fitted by --jobs processes beside it.
 
     Writes records.jsonl and table.csv (a line for each problem), summary.csv (means), table.md
-    and curves.png. Stop it whenever you like: run the same command again to continue. You lose
-    one chunk at most.
+    and curves.png. Stop it whenever you like: run the same command again to continue. Networks
+    go on from their last checkpoint.
 
     Example: **aloof bench images --dataset fashion-mnist --gamma-l 0,0.05 --methods vae,dp**
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "number", "percent"]
+__all__ = ["count", "duration", "number", "percent"]
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
@@ -16,6 +16,20 @@ def count(n: int, one: str, many: str | None = None) -> str:
     ('1,200 rows', '1 row', '2 anomalies')
     """
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def duration(minutes: float) -> str:
+    """Return a time in a unit that people can picture.
+
+    Examples
+    --------
+    >>> duration(2.24), duration(90), duration(1293), duration(40_000)
+    ('2.2 minutes', '90 minutes', '22 hours', '28 days')
+    """
+    if minutes < 120:
+        return f"{minutes:.0f} minutes" if minutes >= 10 else f"{minutes:.1f} minutes"
+    hours = minutes / 60
+    return f"{hours:.0f} hours" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -254,6 +254,11 @@ class ADGAN(DeepBaseline):
         "mnist": {"max_epochs": 271},
     }
 
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return those of the generator and the critic."""
+        own = replace(self, images=self._options(shape))
+        return DeepBaseline.multiplications(own, shape)
+
     def _task(self, problem: Problem) -> Task:
         return mixed_task(problem.without_anomalies())
 

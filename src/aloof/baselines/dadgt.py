@@ -17,6 +17,7 @@ from aloof.baselines.members import LearningMembers, over_data
 from aloof.baselines.networks import Networks
 from aloof.baselines.wide_resnet import WideResNet
 from aloof.estimators._parameters import Check, integer, one_of, or_none
+from aloof.networks import count_multiplications
 from aloof.objectives import dirichlet_log_density, fit_dirichlet
 from aloof.problem import Problem
 from aloof.training import Run, Schedule, Setup, Task, Trained
@@ -169,6 +170,17 @@ class DADGT(DeepBaseline):
         "normality": one_of(get_args(Normality)),
     }
 
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return those of the one network."""
+        depth, widen = self._size(shape)
+        return count_multiplications(
+            lambda: WideResNet(shape, N_TRANSFORMATIONS, depth=depth, widen=widen), shape
+        )
+
+    def _size(self, shape: Sequence[int]) -> tuple[int, int]:
+        depth, widen = (16, 8) if shape[-1] > 32 else (10, 4)
+        return self.depth or depth, self.widen or widen
+
     def _task(self, problem: Problem) -> Task:
         n = len(problem.normal)
         return Task(
@@ -179,8 +191,7 @@ class DADGT(DeepBaseline):
         )
 
     def _members(self, networks: Networks, setup: Setup) -> TransformationMembers:
-        depth, widen = (16, 8) if networks.shape[-1] > 32 else (10, 4)
-        return TransformationMembers.build(self.depth or depth, self.widen or widen, setup)
+        return TransformationMembers.build(*self._size(networks.shape), setup)
 
     def _train(
         self, run: Run, networks: Networks, problems: Sequence[Problem]

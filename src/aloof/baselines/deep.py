@@ -22,6 +22,7 @@ from aloof.baselines.networks import Networks, networks_for
 from aloof.estimators._parameters import Check, integer, real, widths
 from aloof.exceptions import LabelError
 from aloof.labels import ANOMALY, NORMAL
+from aloof.networks import count_multiplications
 from aloof.problem import Problem
 from aloof.training import (
     Precision,
@@ -188,6 +189,18 @@ class DeepBaseline(Baseline):
             for key, trained in zip(distinct, self._train(run, networks, own), strict=True)
         }
         return [fitted[key] for key in keys]
+
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return about how many there are in a step for a row, forwards and for one member.
+
+        Parameters
+        ----------
+        shape
+            Of a row.
+        """
+        networks = networks_for(shape, self.hidden, self.images)
+        encoder = count_multiplications(networks.encoder, shape)
+        return encoder + count_multiplications(networks.decoder, (networks.size,))
 
     @abstractmethod
     def _task(self, problem: Problem) -> Task:

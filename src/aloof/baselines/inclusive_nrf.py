@@ -14,9 +14,9 @@ from torch.nn.functional import conv2d, leaky_relu, max_pool2d, pad
 
 from aloof.baselines.deep import DeepBaseline
 from aloof.baselines.members import LearningMembers, mixed_task
-from aloof.baselines.networks import Networks, Perceptron
+from aloof.baselines.networks import Networks, Perceptron, networks_for
 from aloof.estimators._parameters import BOOLEAN, Check, integer, or_none, real
-from aloof.networks import default_filters
+from aloof.networks import count_multiplications, default_filters
 from aloof.networks.stacked import can_fuse, fused_stage
 from aloof.problem import Problem
 from aloof.training import Schedule, Setup, Stack, Task
@@ -463,6 +463,13 @@ class InclusiveNRF(DeepBaseline):
         "confinement": real(0),
         "n_convolutions": integer(1),
     }
+
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return those of all moves of a sample, and of the generator."""
+        networks = networks_for(shape, self.hidden, self.images)
+        field = count_multiplications(lambda: self._networks(networks)[0], shape)
+        generator = count_multiplications(lambda: self._networks(networks)[1], (networks.size,))
+        return (2 + 2 / 3 * self.n_steps) * field + generator
 
     def _task(self, problem: Problem) -> Task:
         return mixed_task(problem.without_anomalies())

@@ -17,11 +17,11 @@ from torch.nn.functional import log_softmax, softplus
 from aloof.baselines.contract import LabelUse
 from aloof.baselines.deep import DeepBaseline, epochs_of
 from aloof.baselines.members import LearningMembers, RowLearner, digest_of, mixed_task
-from aloof.baselines.networks import Networks, Perceptron
+from aloof.baselines.networks import Networks, Perceptron, networks_for
 from aloof.baselines.ss_dgm import semi_supervised_bound
 from aloof.estimators._parameters import Check, integer, one_of, or_none, real, widths
 from aloof.labels import ANOMALY
-from aloof.networks import MLPDecoder, MLPEncoder
+from aloof.networks import MLPDecoder, MLPEncoder, count_multiplications
 from aloof.objectives import bernoulli, elbo, gaussian, reparameterize
 from aloof.problem import Problem
 from aloof.training import Batch, Phase, Run, Schedule, Setup, Stack, Task, Trained
@@ -332,6 +332,17 @@ class M2(DeepBaseline):
             )
         return self.likelihood or ("bernoulli" if inside else "gaussian")
 
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return those of the classifier, and of the generative part for both labels."""
+        networks = networks_for(shape, self.hidden, self.images)
+        return count_multiplications(networks.classifier, shape) + 4 * self._dense(shape)
+
+    def _dense(self, shape: Sequence[int]) -> float:
+        """Return the multiplications of a perceptron from rows to a latent variable."""
+        widths = (prod(shape), *self.hidden)
+        make = partial(Perceptron, widths, normalise=False)
+        return count_multiplications(make, widths[:1])
+
     def _task(self, problem: Problem) -> Task:
         share = len(problem.anomaly) / (len(problem.normal) + len(problem.anomaly))
         expected = min(self.batch_size, len(problem.normal) + len(problem.anomaly)) * share
@@ -432,6 +443,10 @@ class M1M2(M2):
         "images": (lambda v: v is None, "None, as its networks are perceptrons"),
         "pretrain_epochs": integer(1),
     }
+
+    def multiplications(self, shape: Sequence[int]) -> float:
+        """Return those of the generative part for both labels; its codes are small."""
+        return 4 * self._dense(shape)
 
     def _pretraining(self) -> Schedule:
         return replace(self._schedule(), max_epochs=self.pretrain_epochs, milestones=())

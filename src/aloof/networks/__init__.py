@@ -32,6 +32,7 @@ from aloof.networks.convolutional import (
     Convolutional,
     convolutional_layers,
 )
+from aloof.networks.counting import count_multiplications
 from aloof.networks.linear import Linear
 from aloof.networks.mlp import MLPDecoder, MLPEncoder
 from aloof.networks.protocol import (
@@ -73,5 +74,6 @@ __all__ = [
     "affine_layers",
     "check_architecture",
     "convolutional_layers",
+    "count_multiplications",
     "default_filters",
 ]

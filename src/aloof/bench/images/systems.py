@@ -33,19 +33,27 @@ from aloof.bench.images.specification import (
     ImageCase,
     ImageSpecification,
     deep_peer,
+    is_shallow,
     looks_at_test_labels,
 )
 from aloof.bench.images.splits import ImageSplit
 from aloof.bench.resuming import resumed
 from aloof.bench.specification import Setting
-from aloof.datasets import ImageDataset
+from aloof.datasets import ImageDataset, PublicImages, find_dataset
 from aloof.labels import ANOMALY, NORMAL
+from aloof.networks import count_multiplications
 from aloof.problem import Problem
 from aloof.scoring import Scorer
 from aloof.training import Precision, ProgressCallback, Stream, derive
 from aloof.vae import METHODS, Method, TrainingConfig, VAEProblem, train
 
-__all__ = ["Asking", "configuration", "family", "fit_cases"]
+__all__ = [
+    "Asking",
+    "configuration",
+    "count_case_multiplications",
+    "family",
+    "fit_cases",
+]
 
 Asking = Callable[[NDArray[np.uint8]], Task]
 """Asks a fitted system about images."""
@@ -94,6 +102,21 @@ def _configuration_of_peer(spec: ImageSpecification, case: ImageCase) -> dict[st
         own = _deep(spec, family(case.method), case.setting)
         found["baseline"] = own.set_params(precision=None)
     return found
+
+
+def count_case_multiplications(spec: ImageSpecification, case: ImageCase) -> float | None:
+    """Return those of a row in an epoch, in all members; None: nothing is trained."""
+    shape = find_dataset(spec.dataset, PublicImages).shape
+    if case.method in METHODS:
+        made = image_architecture(spec.dataset, shape)
+        encoder = count_multiplications(made.encoder, shape)
+        decoder = count_multiplications(made.decoder, (made.latent_dim,))
+        return spec.members * (encoder + decoder)
+    if is_shallow(case.method):
+        return None
+    baseline = _deep(spec, family(case.method), case.setting)
+    n_members = 1 if _is_tuned(case.method) else baseline.n_members
+    return n_members * baseline.multiplications(shape)
 
 
 def _setting(spec: ImageSpecification, case: ImageCase) -> ImageSetting:

@@ -6,7 +6,6 @@ import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil
 from pathlib import Path
 
 from aloof.bench.paper.cells import PEER, TABLES
@@ -20,6 +19,7 @@ from aloof.bench.paper.status import Status
 from aloof.bench.paper.verdicts import verdicts
 from aloof.bench.tables import Grid
 from aloof.exceptions import ExperimentError
+from aloof.phrases import duration
 
 __all__ = ["make_page"]
 
@@ -131,16 +131,12 @@ def _left(status: Status) -> str:
         "networks": "on one NVIDIA H200",
         "shallow": "on a CPU for systems without networks",
     }
-    parts = [f"{_duration(minutes[k])} {where}" for k, where in places.items() if minutes[k]]
+    parts = [f"{duration(minutes[k])} {where}" for k, where in places.items() if minutes[k]]
     n_more = len(status.few) - status.n_staying_few
     return (
         f" What `experiments/` has left, all 90 problems of {n_more} of these cells included, "
         f"takes about {', and '.join(parts)}."
     )
-
-
-def _duration(minutes: float) -> str:
-    return f"{ceil(minutes)} minutes" if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 
 def _tallies(fillings: Sequence[Filling]) -> dict[str, Tally]:

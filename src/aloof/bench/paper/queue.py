@@ -60,7 +60,7 @@ def choose(
     """Return what to run in so much time, the most important first.
 
     With a GPU, systems that have no use for it are left to other machines. Without one they
-    come first, and of what is meant for a GPU only whole cells that fit are started.
+    come first.
 
     Parameters
     ----------
@@ -96,16 +96,13 @@ class Least:
     ----------
     work
         Which cell.
-    n_cases
-        How many of its cases: all of what is meant for a GPU where there is none, else one.
     seconds
-        The least that `choose` has to be given for it.
+        The least that `choose` has to be given for one of its cases.
     estimate
-        How long they take.
+        How long that takes.
     """
 
     work: Work
-    n_cases: int
     seconds: float
     estimate: Estimate
 
@@ -115,10 +112,9 @@ def find_least(status: Status, *, kinds: Sequence[str] | None = None) -> Least |
     speeds = status.speeds
     found = []
     for work in _ordered(status, kinds):
-        n = len(work.cases) if _only_whole(work, speeds) else 1
-        estimate = speeds.estimate(work.experiment, work.want, n)
+        estimate = speeds.estimate(work.experiment, work.want, 1)
         seconds = speeds.start.seconds + _cautious(estimate)
-        found.append(Least(work, n, seconds, estimate))
+        found.append(Least(work, seconds, estimate))
     return min(found, key=lambda least: least.seconds, default=None)
 
 
@@ -149,16 +145,7 @@ def _fitting(work: Work, n: int, seconds: float, speeds: Speeds) -> int:
     def fits(count: int) -> bool:
         return _cautious(speeds.estimate(work.experiment, work.want, count)) <= seconds
 
-    if not n or fits(n):
-        return n
-    if _only_whole(work, speeds):
-        return 0
-    return next((count for count in range(n - 1, 0, -1) if fits(count)), 0)
-
-
-def _only_whole(work: Work, speeds: Speeds) -> bool:
-    """Return whether a part of a cell is not worth its time: what is meant for a GPU."""
-    return speeds.device == "cpu" and _unfit_for_cpu(work) == 2
+    return next((count for count in range(n, 0, -1) if fits(count)), 0)
 
 
 def _cautious(estimate: Estimate) -> float:

@@ -20,11 +20,10 @@ from aloof.cli.bench.status import (
     Experiments,
     Results,
     device_kind,
-    say_minutes,
     tell_problems,
 )
 from aloof.exceptions import ExperimentError
-from aloof.phrases import count
+from aloof.phrases import count, duration
 from aloof.training import resolve_device
 
 __all__ = ["next"]
@@ -60,7 +59,7 @@ def next(
     the time is up, whatever is running stops; records are kept, and the next call carries on.
 
     On a machine with a GPU, systems without networks are skipped. On a machine without one,
-    they come first, and jobs that only a GPU can finish in time are skipped. Jobs stop at the
+    they come first, and what takes longer than there is time for is skipped. Jobs stop at the
     next epoch or case; worker processes (ODDS with two jobs) stop at once.
 
     Example: **aloof bench next --minutes 20 --only images**
@@ -114,12 +113,11 @@ def _refuse(found: Status, minutes: float, left: float, kinds: list[str] | None)
         raise ExperimentError(f"Nothing is left to run{where}. See aloof bench status.")
     # Looking takes time, too, and not always the same.
     least_minutes = minutes + (least.seconds - left) / 60 + 0.1
-    whole = "" if least.n_cases == 1 else " Without a GPU, such cells are only run as a whole."
     raise ExperimentError(
         f"Nothing fits into {minutes:g} minutes. Ask for {ceil(10 * least_minutes) / 10:g} or "
         f"more: {least.work.cell.label} ({least.work.experiment.name}), "
-        f"{count(least.n_cases, 'case')}, takes about {least.estimate.minutes:.1f} minutes "
-        f"({least.estimate.how}); the rest is a margin.{whole}"
+        f"1 case, takes about {duration(least.estimate.minutes)} "
+        f"({least.estimate.how}); the rest is a margin."
     )
 
 
@@ -175,7 +173,7 @@ def _tell(task: Task, *, as_json: bool) -> None:
     typer.echo(
         f"{task.bundle.command}\n  {count(len(task.bundle.works), 'cell')}, "
         f"{count(task.n_cases, 'case')}, about "
-        f"{say_minutes(task)} ({task.estimate.how})"
+        f"{duration(task.estimate.minutes)} ({task.estimate.how})"
     )
 
 

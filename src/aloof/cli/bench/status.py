@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 
 from aloof.bench.paper.speeds import DeviceKind
-from aloof.bench.paper.status import Status, Task, look, name_cells
+from aloof.bench.paper.status import Status, look, name_cells
 from aloof.bench.tables import Grid, to_rich
 from aloof.cli.bench.command import names
 from aloof.exceptions import ExperimentError
-from aloof.phrases import count
+from aloof.phrases import count, duration
 
-__all__ = ["Experiments", "Results", "device_kind", "say_minutes", "status", "tell_problems"]
+__all__ = ["Experiments", "Results", "device_kind", "status", "tell_problems"]
 
 Results = Annotated[
     Path, typer.Option(help="The folder that holds the results.", file_okay=False)
@@ -110,12 +110,6 @@ def tell_problems(found: Status) -> None:
         typer.echo(f"note: {notes[0]}{more}", err=True)
 
 
-def say_minutes(task: Task) -> str:
-    """Return how long a task takes."""
-    minutes = task.estimate.minutes
-    return f"{minutes:,.0f} min" if minutes >= 10 else f"{minutes:.1f} min"
-
-
 def _overview(found: Status) -> Grid:
     rows = [
         (
@@ -142,8 +136,9 @@ def _tell_tasks(console: Console, found: Status, *, cells: bool) -> None:
         reasons = task.reasons.items()
         what = ", ".join(f"{count(n, 'cell')} {_REASONS[why]}" for why, n in reasons)
         where = "GPU" if task.on_gpu and found.speeds.device == "gpu" else "CPU"
+        estimate = task.estimate
         console.print(
-            f"\n{say_minutes(task):>9} on a {where}, {task.estimate.how}: {what}; "
+            f"\n{duration(estimate.minutes):>11} on a {where}, {estimate.how}: {what}; "
             f"{count(task.n_cases, 'case')}",
             highlight=False,
         )
@@ -170,8 +165,9 @@ def _tell_totals(console: Console, found: Status) -> None:
     few = f" {count(staying, 'cell')} with 10 of 90 problems will stay so." if staying else ""
     console.print(
         f"\n{record['filled']} of {record['cells']} cells are filled, {record['older']} more "
-        f"by older revisions. All these commands take {minutes['networks']:,.0f} min on a "
-        f"{device}, plus {minutes['shallow']:,.0f} min on a CPU for systems without networks."
+        f"by older revisions. All these commands take {duration(minutes['networks'])} on a "
+        f"{device}, plus {duration(minutes['shallow'])} on a CPU for systems without "
+        "networks."
         f"{few}",
         highlight=False,
         soft_wrap=True,

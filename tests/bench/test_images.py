@@ -189,13 +189,49 @@ def test_what_is_too_much_for_a_gpu_is_trained_by_halves(
         return [lambda images: lambda: images.mean((1, 2, 3))[None]] * len(cases)
 
     monkeypatch.setattr(module, "fit_cases", fit)
-    study = sweep({**SMALL, "methods": ["vae"]}, stripes)
+    study = sweep({**SMALL, "methods": ["vae"], "stack": 150}, stripes)
     records = run_study(study, tmp_path, device="cpu")
     assert sorted(record["normal"] for record in records) == [0, 1, 2]
     assert trained == [1, 1, 1]
     fits = 0
     with pytest.raises(torch.OutOfMemoryError):
         run_study(study, tmp_path / "none", device="cpu")
+
+
+def test_a_half_of_what_does_not_fit_goes_on_where_it_was_stopped(
+    stripes: ImageDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def fit(*args: Any) -> list[object]:
+        cases, checkpoint = args[1], args[5]
+        tried.append(len(cases))
+        if len(cases) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        if not checkpoint.exists():
+            checkpoint.touch()
+            raise KeyboardInterrupt
+        return [lambda images: lambda: images.mean((1, 2, 3))[None]]
+
+    monkeypatch.setattr(module, "fit_cases", fit)
+    study = sweep({**SMALL, "methods": ["vae"], "stack": 150}, stripes)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, tmp_path, device="cpu")
+    (tmp_path / "training-of-others.ckpt").touch()
+    assert tried == [3, 1]
+    tried.clear()
+    with pytest.raises(KeyboardInterrupt):  # of the next case
+        run_study(study, tmp_path, device="cpu")
+    assert tried[0] == 1, "all three were not tried once more"
+    assert len(stored(study, tmp_path)) == 1
+    assert len(list(tmp_path.glob("*.ckpt"))) == 1
+
+
+def test_on_a_cpu_a_chunk_is_a_normal_class(stripes: ImageDataset) -> None:
+    study = sweep({**SMALL, "methods": ["vae", "dp"], "gamma_l": [0.0, 0.1, 0.2]}, stripes)
+    chunks = list(plan_chunks(study.cases, 5, None))
+    assert [{case.normal for case in chunk} for chunk in chunks] == [{0}, {1}, {2}]
+    assert sum(map(len, chunks)) == len(study.cases) > 3
 
 
 def test_known_systems() -> None:

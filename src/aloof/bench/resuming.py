@@ -35,7 +35,8 @@ def resumed(train: Callable[..., _T], checkpoint: Path) -> _T:
     try:
         return train(checkpoint=checkpoint)
     except StaleCheckpointError:
-        words = "An interrupted run used other cases, data or settings; starting over."
-        warnings.warn(words, AloofWarning, stacklevel=2)
-        discard_checkpoints(checkpoint)
-        return train(checkpoint=checkpoint)
+        pass  # and with it, what the first try has put into memory
+    words = "An interrupted run used other cases, data or settings; starting over."
+    warnings.warn(words, AloofWarning, stacklevel=2)
+    discard_checkpoints(checkpoint)
+    return train(checkpoint=checkpoint)

@@ -280,10 +280,10 @@ def _fitted(fit: Callable[[], Model], checkpoint: Path, *, again: bool) -> Model
             raise
         typer.echo("An interrupted fit used other data or settings. Starting over.", err=True)
         discard_checkpoints(checkpoint)
-        return fit()
     except KeyboardInterrupt:
         typer.echo("Run the same command again to continue.", err=True)
         raise
+    return fit()
 
 
 def _pairs(option: str, pairs: list[str], example: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 __all__ = ["count_multiplications"]
 
@@ -26,6 +25,8 @@ def count_multiplications(make: Callable[[], nn.Module], shape: Sequence[int]) -
     >>> count_multiplications(lambda: nn.Linear(30, 20), (30,))
     600.0
     """
+    from torch.utils.flop_counter import FlopCounterMode  # looks for Triton
+
     with torch.random.fork_rng(devices=[]):
         network = make().eval()
     with FlopCounterMode(display=False) as counter, torch.no_grad():

@@ -121,10 +121,15 @@ class CheckpointFile:
             )
         return Checkpoint(int(metadata["epoch"]), tensors)
 
+    @property
+    def seconds(self) -> float:
+        """Since the file was written, or the fit began."""
+        return time.monotonic() - self._last
+
     def affords(self, tensors: Mapping[str, Tensor]) -> bool:
         """Return whether so much is written in a small share of the time since the last."""
         seconds = _size(tensors) / self._speed
-        return seconds <= max(_CHEAP, _SHARE * (time.monotonic() - self._last))
+        return seconds <= max(_CHEAP, _SHARE * self.seconds)
 
     def write(self, checkpoint: Checkpoint) -> None:
         """Write, atomically, and learn how long it takes."""

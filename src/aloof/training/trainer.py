@@ -39,7 +39,8 @@ from aloof.training.task import Task
 
 __all__ = ["Run", "Trained", "joined_history", "stacks_of"]
 
-_CHECKPOINT_EVERY = 10  # epochs
+_CHECKPOINT_EVERY = 10  # epochs, or as soon as so many seconds have passed
+_CHECKPOINT_SECONDS = 60.0
 
 _State = dict[str, Tensor]
 _Loss = Callable[..., tuple[Tensor, ...]]
@@ -330,12 +331,13 @@ class _StackRun:
             except BaseException:  # who is told may end the fit here; it goes on from here
                 self._keep(file, epoch, at_any_cost=True)
                 raise
-            if epoch % _CHECKPOINT_EVERY == 0:
+            slow = file is not None and file.seconds > _CHECKPOINT_SECONDS
+            if slow or epoch % _CHECKPOINT_EVERY == 0:
                 self._keep(file, epoch)
         if max_epochs and (epoch < max_epochs or first == epoch):
             progress.add(max_epochs - epoch, self.n_members, loss)
-        if epoch > first:
-            self._keep(file, epoch)
+        if epoch > first:  # another phase may begin from here, and must find the same bits
+            self._keep(file, epoch, at_any_cost=True)
         self.batches.forget()
         return self._results(epoch, self._state() if keep_state else None)
 

@@ -279,8 +279,8 @@ class ImageSpecification(Specification):
         For methods of ours that learn from labels: names of `IMAGE_VARIANTS`, or tables with
         the fields of `ImageVariant`.
     stack
-        Most members of one method to train at once; None: 150 on a GPU, and on a CPU those of
-        one problem.
+        Most members of one method to train at once; None: 150 on a GPU, and on a CPU those with
+        one normal class.
     """
 
     dataset: Annotated[str, AfterValidator(known("image set", IMAGE_SETTINGS))] = (

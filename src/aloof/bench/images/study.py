@@ -120,7 +120,7 @@ class ImageStudy(Study[ImageCase]):
     def groups(self, cases: Sequence[ImageCase], where: Where) -> Iterable[Group[ImageCase]]:
         """Return chunks that fit the device."""
         spec = self.spec
-        stack = spec.stack or (1 if where.device.type == "cpu" else _STACK)
+        stack = spec.stack or (None if where.device.type == "cpu" else _STACK)
         ours = [case for case in cases if case.method in METHODS]
         peers = [case for case in cases if case.method not in METHODS]
         shallow = [case for case in peers if is_shallow(case.method)]
@@ -144,15 +144,15 @@ class ImageStudy(Study[ImageCase]):
         """
         data, started = self.data, time.monotonic()
         splits = [self.split(case) for case in cases]
-        checkpoint = where.folder / f"training-{_digest(cases)}.ckpt"
+        checkpoint, *parts = (where.folder / _checkpoint(part) for part in _parts(cases))
         for other in where.folder.glob("training-*.ckpt*"):
-            if not other.name.startswith(checkpoint.name):  # of cases that are run no more
-                other.unlink()
-        asking = self._fitted(cases, splits, where, checkpoint, tell)
+            if not other.name.startswith(tuple(p.name for p in (checkpoint, *parts))):
+                other.unlink(missing_ok=True)  # of cases that are run no more
+        in_parts = any(any(part.parent.glob(f"{part.name}*")) for part in parts)
+        asking = None if in_parts else self._fitted(cases, splits, where, checkpoint, tell)
         if asking is None:
             discard_checkpoints(checkpoint)
-            middle = len(cases) // 2
-            for half in (cases[:middle], cases[middle:]):
+            for half in _halves(cases):
                 yield from self._run(half, where, tell)
             return
         trained = (time.monotonic() - started) / len(cases)
@@ -263,18 +263,22 @@ def make_images(spec: ImageSpecification, data: ImageDataset | None = None) -> I
 
 
 def plan_chunks(
-    cases: Sequence[ImageCase], members: int, stack: int
+    cases: Sequence[ImageCase], members: int, stack: int | None
 ) -> Iterator[list[ImageCase]]:
     """Pack cases into chunks that train at most `stack` members of each method.
 
     A chunk has one family and one setting. Cases with the same normal class stay together as
-    far as they fit: they share what is trained without labels.
+    far as they fit: they share what is trained without labels. With no `stack`, each normal
+    class is a chunk.
     """
     chunk: list[ImageCase] = []
     trained: dict[str, set[Any]] = {}
     for case in sorted(cases, key=_order):
         own = trained.get(_method(case), set()) | {_key(case)}
-        full = members * len(own) > max(stack, members)
+        if stack is None:
+            full = any(case.normal != other.normal for other in chunk[-1:])
+        else:
+            full = members * len(own) > max(stack, members)
         if chunk and (full or _together(case) != _together(chunk[0])):
             yield chunk
             chunk, trained, own = [], {}, {_key(case)}
@@ -307,8 +311,22 @@ def _order(case: ImageCase) -> tuple[Any, ...]:
     return family != "ours", family, setting, *place
 
 
-def _digest(chunk: Sequence[ImageCase]) -> str:
-    return hashlib.sha256(repr(list(chunk)).encode()).hexdigest()[:12]
+def _halves(cases: Sequence[ImageCase]) -> tuple[Sequence[ImageCase], Sequence[ImageCase]]:
+    middle = len(cases) // 2
+    return cases[:middle], cases[middle:]
+
+
+def _parts(cases: Sequence[ImageCase]) -> Iterator[Sequence[ImageCase]]:
+    """Yield cases, and all that they are halved into where memory is short."""
+    yield cases
+    if len(cases) > 1:
+        for half in _halves(cases):
+            yield from _parts(half)
+
+
+def _checkpoint(cases: Sequence[ImageCase]) -> str:
+    digest = hashlib.sha256(repr(list(cases)).encode()).hexdigest()[:12]
+    return f"training-{digest}.ckpt"
 
 
 def _describe(chunk: Sequence[ImageCase]) -> str:

@@ -147,7 +147,10 @@ class OddsStudy(SplitStudy[Case]):
         return Identity(self.estimator(case), facts, revision(case.method))
 
     def groups(self, cases: Sequence[Case], where: Where) -> Iterable[Group[Case]]:
-        """Return stacks of what trains networks, single fits of others; large data first."""
+        """Return stacks of what trains networks, single fits of others; large data first.
+
+        Tuned hybrids are single fits, too: the grid takes far longer than the network.
+        """
         together: dict[tuple[Any, ...], list[Case]] = {}
         for case in cases:
             key: tuple[Any, ...] = (case.dataset, case.gamma_l, case.gamma_p)
@@ -155,7 +158,8 @@ class OddsStudy(SplitStudy[Case]):
             if case.system.ours:  # all methods: they share the warm-up
                 key += (case.variant,)
             else:
-                alone = None if stacks(self.estimator(case)) else case.seed
+                stacked = stacks(self.estimator(case)) and not case.system.unfair
+                alone = None if stacked else case.seed
                 key += (case.method, case.variant, alone)
             together.setdefault(key, []).append(case)
         groups = [self._group(tuple(group), where) for group in together.values()]

@@ -32,13 +32,13 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """How many, the mean and the worst; empty where no such cell is in the paper."""
+        """How many, the mean and the range; empty where no such cell is in the paper."""
         if not self.fillings:
             return ""
         n = sum(f.state == "filled" for f in self.fillings)
         words = f"{n} of {len(self.fillings)}"
         if self.compared:
-            words += f", {signed(self.mean)}, {signed(self.worst)}"
+            words += f", {signed(self.mean)} ({signed(self.lowest)} to {signed(self.highest)})"
         return words
 
     @property
@@ -47,23 +47,32 @@ class Tally:
         return sum(difference for difference, _ in self.compared) / len(self.compared)
 
     @property
-    def worst(self) -> float:
-        """The smallest difference."""
+    def lowest(self) -> float:
+        """The smallest difference: the cell that is furthest below the paper."""
         return min(difference for difference, _ in self.compared)
+
+    @property
+    def highest(self) -> float:
+        """The largest difference."""
+        return max(difference for difference, _ in self.compared)
 
     @property
     def sentence(self) -> str:
         """The same for people, and which are off by more than two standard errors."""
-        worst, where = min(self.compared, key=lambda pair: pair[0])
-        words = f"mean difference {signed(self.mean)}, worst {signed(worst)}"
-        words += f" ({where.cell.label})"
+        ordered = sorted(self.compared, key=lambda pair: pair[0])
+        ends = [f"{signed(d)} ({f.cell.label})" for d, f in (ordered[0], ordered[-1])]
+        words = f"mean difference {signed(self.mean)}"
+        if len(ordered) > 1:
+            words += f", from {ends[0]} to {ends[1]}"
         known = [(d, f.error, f) for d, f in self.compared if f.error is not None]
         if known:
-            above = sum(difference > 2 * error for difference, error, _ in known)
+            above = [f.cell for difference, error, f in known if difference > 2 * error]
             below = [f.cell for difference, error, f in known if difference < -2 * error]
-            near = len(known) - above - len(below)
-            words += f"; {near} within two standard errors, {above} above, {len(below)} below"
-            words += f": {name_cells(below)}" if below else ""
+            near = len(known) - len(above) - len(below)
+            words += f"; {near} within two standard errors"
+            for cells, where in ((above, "above"), (below, "below")):
+                words += f"; {len(cells)} {where}"
+                words += f": {name_cells(cells)}" if cells else ""
         return words
 
 

@@ -32,6 +32,8 @@ class Filling:
         See `State`.
     values
         A figure for each problem, seed or run, in percent; none of pictures.
+    problems
+        Which problem, seed or run each figure is of.
     n
         How many records of the source there are, of the rarest of what is wanted.
     """
@@ -40,6 +42,7 @@ class Filling:
     source: Source | None
     state: State
     values: tuple[float, ...]
+    problems: tuple[object, ...]
     n: int
 
     @property
@@ -92,8 +95,13 @@ def _try(cell: Cell, source: Source, results: Results) -> Filling:
 def _filling(
     cell: Cell, source: Source | None, state: State, found: list[dict[object, float]]
 ) -> Filling:
-    values = tuple(value for own in found for value in own.values())
-    return Filling(cell, source, state, values, min(map(len, found)))
+    by_problem = {
+        (number, problem): value
+        for number, own in enumerate(found)
+        for problem, value in own.items()
+    }
+    values, problems = tuple(by_problem.values()), tuple(by_problem)
+    return Filling(cell, source, state, values, problems, min(map(len, found)))
 
 
 def _values(cell: Cell, entries: Iterable[tuple[object, Entry]]) -> dict[object, float]:

@@ -153,8 +153,8 @@ def _glance(tables: dict[str, list[Filling]]) -> list[str]:
         rows.append((TABLES[name], *(tallies[setting].text for setting in _SETTINGS)))
     header = ("", *(_CALLED.get(setting, setting) for setting in _SETTINGS))
     return [
-        "Filled cells out of all; the mean difference; the worst difference. Differences "
-        "include cells marked *.",
+        "Filled cells out of all; the mean difference, and in brackets the lowest and the "
+        "highest. Differences include cells marked *.",
         markdown(Grid("", header, tuple(rows))),
     ]
 

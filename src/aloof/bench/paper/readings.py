@@ -34,13 +34,13 @@ def otherwise(fillings: Sequence[Filling], status: Status) -> Iterator[str]:
         row = [str(len(pairs))]
         for label, own in zip(labels, zip(*pairs, strict=True), strict=True):
             found = Tally(own)
-            row += [label, signed(found.mean), signed(found.worst)]
+            row += [label, signed(found.mean), signed(found.lowest)]
         rows.append((row[1], row[0], *row[2:]))
     yield (
-        "Some of these peers were also run in other ways. Mean and worst difference from the "
+        "Some of these peers were also run in other ways. Mean and lowest difference from the "
         "paper over the cells that have both, and those of the run shown above:"
     )
-    header = ("also run as", "cells", "mean", "worst", "shown above", "mean", "worst")
+    header = ("also run as", "cells", "mean", "lowest", "shown above", "mean", "lowest")
     yield markdown(Grid("", header, tuple(rows)))
 
 

@@ -10,6 +10,7 @@ from aloof.bench.paper.cells import PEER, Cell
 from aloof.bench.paper.differences import markdown, signed
 from aloof.bench.paper.filling import Filling, fill
 from aloof.bench.paper.status import Status
+from aloof.bench.statistics import Paired, paired
 from aloof.bench.tables import Grid
 
 __all__ = ["verdicts"]
@@ -27,6 +28,7 @@ def verdicts(status: Status) -> Iterator[str]:
     )
     ill = [cell for cell in cells if cell.table == "ill-trained"]
     yield "## Three claims of the paper, and our records"
+    yield "The p-values are of paired t-tests over the problems of our records."
     yield (
         "**Ensembles have little effect on Deep SAD**, because distances to different "
         "centres have different scales. On CIFAR-10, by how many points five models beat one:"
@@ -74,13 +76,16 @@ def _gains(
     ours = found[setting]
     theirs = {b.condition: (a.mean or 0.0) - (b.mean or 0.0) for b, a in pairs}
     rows = [("the paper", *(signed(gain) for gain in theirs.values()))]
-    rows.append(("our records", *(signed(ours[r]) if r in ours else "" for r in theirs)))
+    rows.append(("our records", *(ours[r].text if r in ours else "" for r in theirs)))
     yield markdown(Grid("", ("labelled", *theirs), tuple(rows)))
     labelled = [ratio for ratio in ours if float(ratio)]
     if not labelled:
         yield "There are no records for this yet."
         return
-    means = [sum(some[r] for r in labelled) / len(labelled) for some in (ours, theirs)]
+    means = [
+        sum(values) / len(labelled)
+        for values in ([ours[r].difference for r in labelled], [theirs[r] for r in labelled])
+    ]
     words = "Our records say otherwise" if otherwise(*means) else "Our records agree"
     yield (
         f"{words}: {signed(means[0])} points on average where there are labels; the paper "
@@ -94,8 +99,9 @@ def _in(setting: str, cell: Cell, status: Status) -> Filling:
     return fill(replace(cell, sources=sources), status.results)
 
 
-def _gain(before: Filling, after: Filling) -> float | None:
-    """Return the difference of two cells with the same number of problems."""
-    if before.n != after.n or before.state != "filled" or after.state != "filled":
+def _gain(before: Filling, after: Filling) -> Paired | None:
+    """Return the difference of two cells that have the same problems; else None."""
+    if before.state != "filled" or after.state != "filled":
         return None
-    return after.moments.mean - before.moments.mean
+    first, second = (dict(zip(f.problems, f.values, strict=True)) for f in (before, after))
+    return paired(second, first) if first.keys() == second.keys() else None

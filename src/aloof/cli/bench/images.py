@@ -73,8 +73,8 @@ def images(
     stack: Annotated[
         int | None,
         typer.Option(
-            help="Most members of one method to train at once. Default: 150 on a GPU, those of "
-            "one problem on a CPU."
+            help="Most members of one method to train at once. Default: 150 on a GPU, those "
+            "with one normal class on a CPU."
         ),
     ] = None,
 ) -> None:

@@ -11,7 +11,8 @@ import torch
 from aloof.baselines import BASELINES, DeepBaseline, Hybrid
 from aloof.exceptions import DivergenceError, LabelError, StaleCheckpointError
 from aloof.problem import Problem
-from aloof.training import Stack
+from aloof.training import Stack, trainer
+from aloof.training.checkpoint import CheckpointFile
 
 # One name for each learner; hybrids have the autoencoder's.
 LEARNERS = [
@@ -152,6 +153,61 @@ def test_a_killed_fit_continues_to_the_same_bits(fit_problems, simple, tmp_path,
     np.testing.assert_array_equal(resumed.score(simple.X_test), whole.score(simple.X_test))
     with pytest.raises(StaleCheckpointError):
         fit_problems(name, simple, [simple.problem((0, 2))], checkpoint=path, **epochs)
+
+
+def test_the_end_of_a_phase_is_kept_whatever_it_takes(
+    fit_problems, visible, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(CheckpointFile, "affords", lambda self, tensors: False)
+    path, epochs = tmp_path / "fit.ckpt", {"max_epochs": 12, "pretrain_epochs": 4}
+
+    def kill(report):
+        if report.epoch == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_problems(
+            "deep-sad", visible, [visible.problem()], checkpoint=path, on_epoch=kill, **epochs
+        )
+    assert path.exists()
+    seen = []
+    fit_problems(
+        "deep-sad",
+        visible,
+        [visible.problem()],
+        checkpoint=path,
+        on_epoch=lambda report: seen.append(report.epoch),
+        **epochs,
+    )
+    assert seen == [4, *range(6, 17)]
+
+
+def test_slow_epochs_are_kept_one_by_one(fit_problems, visible, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "_CHECKPOINT_SECONDS", -1.0)
+    whole, n_done = trainer._StackRun._epoch, 0
+
+    def end_within(self, *args):
+        nonlocal n_done
+        if n_done == 3:
+            raise KeyboardInterrupt
+        n_done += 1
+        return whole(self, *args)
+
+    path, epochs = tmp_path / "fit.ckpt", {"max_epochs": 6}
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer._StackRun, "_epoch", end_within)
+        with pytest.raises(KeyboardInterrupt):
+            fit_problems("autoencoder", visible, [visible.problem()], checkpoint=path, **epochs)
+    seen = []
+    fit_problems(
+        "autoencoder",
+        visible,
+        [visible.problem()],
+        checkpoint=path,
+        on_epoch=lambda report: seen.append(report.epoch),
+        **epochs,
+    )
+    assert seen == [4, 5, 6]
 
 
 @pytest.mark.parametrize("name", LEARNERS)

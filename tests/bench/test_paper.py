@@ -97,7 +97,7 @@ def test_cells_of_ours_are_there_in_each_setting_and_peers_as_published_first() 
 
 def test_a_cell_is_filled_by_the_preferred_source_that_has_enough() -> None:
     results = Results()
-    assert fill(SAD, results) == Filling(SAD, None, "missing", (), 0)
+    assert fill(SAD, results) == Filling(SAD, None, "missing", (), (), 0)
     add(results, SAD, 1, [70.0] * 10)  # ours
     add(results, SAD, 0, [60.0] * 9)  # as published, one problem too few
     found = fill(SAD, results)

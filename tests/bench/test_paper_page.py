@@ -132,7 +132,8 @@ def test_the_page_says_what_the_status_says(now: Status) -> None:
     text = PAGE.read_text()
     states = [filling.state for filling in now.fillings]
     said = re.search(
-        r"That makes (\d+) cells: (\d+) are filled, (\d+) more only", " ".join(text.split())
+        r"That makes (\d+) cells: (\d+) are filled, (\d+) are filled only",
+        " ".join(text.split()),
     )
     assert said
     assert [int(n) for n in said.groups()] == [

@@ -101,8 +101,8 @@ def _introduction(status: Status) -> list[str]:
         "ODDS also `paper, unit`, with columns in [0, 1]). We compare those of peers once, as "
         "their authors published them if there is such a run. "
         f"That makes {len(status.fillings)} cells: {counts['filled']} are filled, "
-        f"{counts['older']} more only by older revisions of their systems (marked *, to be "
-        f"rerun), {counts['partial']} have too few problems (marked †, not compared), and "
+        f"{counts['older']} are filled only by older revisions of their systems (marked *, to "
+        f"be rerun), {counts['partial']} have too few problems (marked †, not compared), and "
         f"{counts['missing']} are empty. Some stand in more than one table: of "
         f"{len(different)} different cells, {len(whole)} are filled, {len(status.few)} of them "
         "with 10 of the paper's 90 problems." + _left(status),
@@ -112,8 +112,16 @@ def _introduction(status: Status) -> list[str]:
         "A difference is our figure minus the paper's, "
         "± its standard error, which treats the two as independent samples. On the paper's "
         "own problems, the error would be smaller: *within two standard errors* is easy to "
-        "achieve with 10 problems, and means something with 90. Where two experiments have "
-        "the same cell, it shows the later run.",
+        "achieve with 10 problems, and means something with 90. Without labels, the ten "
+        "problems of an image set are the paper's own, one for each class: there, the error "
+        "is far too large, and being within two of them says little. Where two experiments "
+        "have the same cell, the later run is shown.",
+        "As in the paper, figures of our methods are of five models, and those of peers with "
+        "networks of one, unless K says otherwise: of five single ones we take the mean. On "
+        "images, the labelled class is the next one in number for ten problems, and each of "
+        "the other nine for 90. The paper evaluates during training, on images held out from "
+        "it or, on ODDS, on the training rows, and does not say whether it keeps the best "
+        "epoch; ours is the last.",
         "Tables of peers say how each was run: `(paper)` with the published networks and "
         "schedule (for `ss-dgm`, as we first read them: see the notes), `(ours)` with those of "
         "our methods, `unit` on columns in [0, 1], `-unfair` with the parameters (of "
@@ -134,8 +142,8 @@ def _left(status: Status) -> str:
     parts = [f"{duration(minutes[k])} {where}" for k, where in places.items() if minutes[k]]
     n_more = len(status.few) - status.n_staying_few
     return (
-        f" What `experiments/` has left, all 90 problems of {n_more} of these cells included, "
-        f"takes about {', and '.join(parts)}."
+        f" The remaining runs in `experiments/`, all 90 problems of {n_more} of these cells "
+        f"included, take about {', and '.join(parts)}."
     )
 
 
@@ -167,7 +175,7 @@ def _table(name: str, tables: dict[str, list[Filling]], status: Status) -> Itera
         printed = {_printed(f) for f in tables[_SHORT[name]]}
         shown = [f for f in fillings if _printed(f) not in printed]
         yield (
-            f"What *{TABLES[_SHORT[name]]}* does not have; the rest is there."
+            f"Only cells that are not in *{TABLES[_SHORT[name]]}*."
             if shown
             else f"All of it is in *{TABLES[_SHORT[name]]}*."
         )

@@ -9,6 +9,7 @@ from aloof.bench.methods import title_of
 from aloof.bench.paper.cells import PEER, Cell
 from aloof.bench.paper.differences import markdown, signed
 from aloof.bench.paper.filling import Filling, fill
+from aloof.bench.paper.notes import NOTES
 from aloof.bench.paper.status import Status
 from aloof.bench.statistics import Paired, paired
 from aloof.bench.tables import Grid
@@ -50,6 +51,7 @@ def verdicts(status: Status) -> Iterator[str]:
         own = [cell for cell in cells if cell.row == f"{title}, K = 5"]
         yield f"*{title}*"
         yield from _gains(status, five, own, lambda ours, _: ours <= 0)
+    yield from NOTES["claims"]
 
 
 def _gains(

@@ -89,6 +89,12 @@ def _introduction(status: Status) -> list[str]:
         state: sum(f.state == state for f in status.fillings)
         for state in ("filled", "older", "partial", "missing")
     }
+    older = ""
+    if counts["older"]:
+        older = (
+            f"{counts['older']} are filled only by older revisions of their systems (marked *, "
+            "to be rerun), "
+        )
     places = len({f.cell.place for f in status.fillings})
     different = {(f.cell.kind, f.cell.sources, f.cell.members): f for f in status.fillings}
     whole = [f for f in different.values() if f.state == "filled"]
@@ -101,8 +107,7 @@ def _introduction(status: Status) -> list[str]:
         "ODDS also `paper, unit`, with columns in [0, 1]). We compare those of peers once, as "
         "their authors published them if there is such a run. "
         f"That makes {len(status.fillings)} cells: {counts['filled']} are filled, "
-        f"{counts['older']} are filled only by older revisions of their systems (marked *, to "
-        f"be rerun), {counts['partial']} have too few problems (marked †, not compared), and "
+        f"{older}{counts['partial']} have too few problems (marked †, not compared), and "
         f"{counts['missing']} are empty. Some stand in more than one table: of "
         f"{len(different)} different cells, {len(whole)} are filled, {len(status.few)} of them "
         "with 10 of the paper's 90 problems." + _left(status),
@@ -160,9 +165,10 @@ def _glance(tables: dict[str, list[Filling]]) -> list[str]:
         tallies = _tallies(fillings)
         rows.append((TABLES[name], *(tallies[setting].text for setting in _SETTINGS)))
     header = ("", *(_CALLED.get(setting, setting) for setting in _SETTINGS))
+    older = any(f.state == "older" for fillings in tables.values() for f in fillings)
     return [
         "Filled cells out of all; the mean difference, and in brackets the lowest and the "
-        "highest. Differences include cells marked *.",
+        "highest." + (" Differences include cells marked *." if older else ""),
         markdown(Grid("", header, tuple(rows))),
     ]
 

@@ -290,6 +290,7 @@ def _fit_ours(
             # Kept on the host until it is used: a device holds one ensemble to score with.
             ensemble = result.ensemble.to(torch.device("cpu"), torch.float32)
             found[i] = _ours(ensemble, problems[i], device)
+        del results, result  # of the device, before the next schedule trains there
     return [found[i] for i in range(len(cases))]
 
 

@@ -365,7 +365,7 @@ def test_as_much_is_chosen_as_fits_and_the_most_important_first(experiments: Mak
     work, one = least.work, 10 * (1 + 8 / 5) / (1 + 8 / 150)
     assert least.estimate.seconds == pytest.approx(one)
     assert least.seconds == pytest.approx(20 + 1.1 * one)
-    assert sum(chosen(found, least.seconds + 1e-6).values()) == 1
+    assert sum(chosen(found, least.seconds + 1e-6).values()) == least.n_cases == 1
     assert chosen(found, least.seconds - 1e-6) == {}
     assert chosen(found, 1e6, kinds=["odds"]) == {}
     place = files[0].kind.replicate(work.cases[0])
@@ -379,6 +379,17 @@ def test_without_a_gpu_small_things_come_first(experiments: Make) -> None:
     assert chosen(found, 20 + 1.1 * 60) == {"oc-svm": 6}
     assert chosen(found, 20 + 1.1 * 160) == {"oc-svm": 10, "dp": 6}
     assert chosen(found, 20 + 1.1 * 200) == {"oc-svm": 10, "dp": 10}
+
+
+def test_what_one_network_serves_is_run_as_a_whole_or_not(experiments: Make) -> None:
+    files = experiments(planning='methods = "dp"\nseeds = 1\nn_worlds = 4\n')
+    found = status(files, "cpu", cell("planning", "DP-VAE", "", "", "ours"), each=10.0)
+    least = find_least(found)
+    assert least is not None
+    assert least.n_cases == 4
+    tasks = choose(found, least.seconds + 1e-6)
+    assert [len(work.cases) for task in tasks for work in task.bundle.works] == [4]
+    assert choose(found, least.seconds - 1e-6) == []
 
 
 def image_record(**change: Any) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class Kind(ABC):
         Options that may be given beside a file, for cells that no file names.
     autoencoder
         What hybrids take their codes from.
+    in_parts
+        Whether a part of a cell takes a part of its time.
     """
 
     name: ClassVar[str]
@@ -65,6 +67,7 @@ class Kind(ABC):
     options: ClassVar[Mapping[str, str]]
     stretch: ClassVar[Mapping[str, tuple[str, ...]]] = {"setting": SETTINGS}
     autoencoder: ClassVar[str] = "autoencoder"
+    in_parts: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -349,6 +352,7 @@ class _Text(Kind):
 
 class _Planning(Kind):
     name = "planning"
+    in_parts = False  # all worlds are drawn in by the same few networks
     key = ("sampler", "setting")
     configured = ("seed",)
     options: ClassVar[Mapping[str, str]] = {"setting": "setting"}

@@ -96,13 +96,16 @@ class Least:
     ----------
     work
         Which cell.
+    n_cases
+        How many of its cases: one, or all where a part takes as long.
     seconds
-        The least that `choose` has to be given for one of its cases.
+        The least that `choose` has to be given for them.
     estimate
-        How long that takes.
+        How long they take.
     """
 
     work: Work
+    n_cases: int
     seconds: float
     estimate: Estimate
 
@@ -112,9 +115,10 @@ def find_least(status: Status, *, kinds: Sequence[str] | None = None) -> Least |
     speeds = status.speeds
     found = []
     for work in _ordered(status, kinds):
-        estimate = speeds.estimate(work.experiment, work.want, 1)
+        n = 1 if work.experiment.kind.in_parts else len(work.cases)
+        estimate = speeds.estimate(work.experiment, work.want, n)
         seconds = speeds.start.seconds + _cautious(estimate)
-        found.append(Least(work, seconds, estimate))
+        found.append(Least(work, n, seconds, estimate))
     return min(found, key=lambda least: least.seconds, default=None)
 
 
@@ -145,6 +149,8 @@ def _fitting(work: Work, n: int, seconds: float, speeds: Speeds) -> int:
     def fits(count: int) -> bool:
         return _cautious(speeds.estimate(work.experiment, work.want, count)) <= seconds
 
+    if not work.experiment.kind.in_parts:
+        return n if n and fits(n) else 0
     return next((count for count in range(n, 0, -1) if fits(count)), 0)
 
 

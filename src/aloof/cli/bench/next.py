@@ -116,7 +116,7 @@ def _refuse(found: Status, minutes: float, left: float, kinds: list[str] | None)
     raise ExperimentError(
         f"Nothing fits into {minutes:g} minutes. Ask for {ceil(10 * least_minutes) / 10:g} or "
         f"more: {least.work.cell.label} ({least.work.experiment.name}), "
-        f"1 case, takes about {duration(least.estimate.minutes)} "
+        f"{count(least.n_cases, 'case')}, takes about {duration(least.estimate.minutes)} "
         f"({least.estimate.how}); the rest is a margin."
     )
 

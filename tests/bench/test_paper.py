@@ -382,13 +382,13 @@ def test_without_a_gpu_small_things_come_first(experiments: Make) -> None:
 
 
 def test_what_one_network_serves_is_run_as_a_whole_or_not(experiments: Make) -> None:
-    files = experiments(planning='methods = "dp"\nseeds = 1\nn_worlds = 4\n')
+    files = experiments(planning='methods = "dp"\nseeds = 1\n')
     found = status(files, "cpu", cell("planning", "DP-VAE", "", "", "ours"), each=10.0)
     least = find_least(found)
     assert least is not None
-    assert least.n_cases == 4
+    assert least.n_cases == 100  # worlds
     tasks = choose(found, least.seconds + 1e-6)
-    assert [len(work.cases) for task in tasks for work in task.bundle.works] == [4]
+    assert [len(work.cases) for task in tasks for work in task.bundle.works] == [100]
     assert choose(found, least.seconds - 1e-6) == []
 
 

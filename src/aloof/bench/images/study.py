@@ -45,6 +45,7 @@ from aloof.bench.study import Group, Outcome, Study, Tell, Where, Work, epochs
 from aloof.bench.tables import Grid, Line
 from aloof.datasets import ImageDataset, PublicImages, find_dataset
 from aloof.exceptions import ExperimentError
+from aloof.phrases import count
 from aloof.report import save_figure
 from aloof.training import discard_checkpoints
 from aloof.vae import METHODS, Method
@@ -333,7 +334,8 @@ def _describe(chunk: Sequence[ImageCase]) -> str:
     methods = sorted({case.method for case in chunk})
     classes = sorted({case.normal for case in chunk})
     setting = f" ({chunk[0].setting})" if chunk[0].setting else ""
-    what = f"{len(chunk)} problems, normal classes {classes}"
+    named = ", ".join(map(str, classes))
+    what = f"{count(len(chunk), 'problem')}, normal class{'es' * (len(classes) > 1)} {named}"
     return f"{', '.join(methods)}{setting}: {what}"
 
 

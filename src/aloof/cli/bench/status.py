@@ -163,12 +163,13 @@ def _tell_totals(console: Console, found: Status) -> None:
     device = "GPU" if found.speeds.device == "gpu" else "CPU"
     staying = record["few"]["staying"]
     few = f" {count(staying, 'cell')} with 10 of 90 problems will stay so." if staying else ""
+    older = f", {record['older']} more by older revisions" if record["older"] else ""
+    times = [f"{duration(minutes['networks'])} on a {device}"] if minutes["networks"] else []
+    if minutes["shallow"]:
+        times.append(f"{duration(minutes['shallow'])} on a CPU for systems without networks")
+    rest = f" All these commands take {', and '.join(times)}." if times else ""
     console.print(
-        f"\n{record['filled']} of {record['cells']} cells are filled, {record['older']} more "
-        f"by older revisions. All these commands take {duration(minutes['networks'])} on a "
-        f"{device}, plus {duration(minutes['shallow'])} on a CPU for systems without "
-        "networks."
-        f"{few}",
+        f"\n{record['filled']} of {record['cells']} cells are filled{older}.{rest}{few}",
         highlight=False,
         soft_wrap=True,
     )

@@ -27,8 +27,8 @@ _ORDER: tuple[How, ...] = ("measured", "estimated", "guessed")
 # Where there is no record to go by: seconds for a case on a GPU, and how many times that a CPU
 # takes. A step of the CIFAR-10 network has 0.7 s on two cores with other work, and half a
 # millisecond as one of 450 on an H200; small perceptrons are no faster there. For planning, two
-# of the paper's networks, of a hundred cases each, took 57 minutes on a core, and two of ours
-# half an hour. Text was never run on a GPU.
+# of the paper's networks, of a hundred cases each, took 57 minutes on a core, and four of ours
+# a quarter of an hour. Text was never run on a GPU.
 _GUESS = {"images": 10.0, "odds": 5.0, "text": 60.0, "planning": 4.0}
 _CPU_FACTOR = {"images": 700.0, "odds": 1.0, "text": 100.0, "planning": 3.0}
 

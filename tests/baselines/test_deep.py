@@ -155,6 +155,15 @@ def test_a_killed_fit_continues_to_the_same_bits(fit_problems, simple, tmp_path,
         fit_problems(name, simple, [simple.problem((0, 2))], checkpoint=path, **epochs)
 
 
+def epochs_seen(fit_problems, name, rows, checkpoint, **epochs):
+    """Fit from a checkpoint; return the epochs that are told of."""
+    told = []
+    fit_problems(
+        name, rows, [rows.problem()], checkpoint=checkpoint, on_epoch=told.append, **epochs
+    )
+    return [report.epoch for report in told]
+
+
 def test_the_end_of_a_phase_is_kept_whatever_it_takes(
     fit_problems, visible, tmp_path, monkeypatch
 ):
@@ -170,15 +179,7 @@ def test_the_end_of_a_phase_is_kept_whatever_it_takes(
             "deep-sad", visible, [visible.problem()], checkpoint=path, on_epoch=kill, **epochs
         )
     assert path.exists()
-    seen = []
-    fit_problems(
-        "deep-sad",
-        visible,
-        [visible.problem()],
-        checkpoint=path,
-        on_epoch=lambda report: seen.append(report.epoch),
-        **epochs,
-    )
+    seen = epochs_seen(fit_problems, "deep-sad", visible, path, **epochs)
     assert seen == [4, *range(6, 17)]
 
 
@@ -198,15 +199,7 @@ def test_slow_epochs_are_kept_one_by_one(fit_problems, visible, tmp_path, monkey
         patch.setattr(trainer._StackRun, "_epoch", end_within)
         with pytest.raises(KeyboardInterrupt):
             fit_problems("autoencoder", visible, [visible.problem()], checkpoint=path, **epochs)
-    seen = []
-    fit_problems(
-        "autoencoder",
-        visible,
-        [visible.problem()],
-        checkpoint=path,
-        on_epoch=lambda report: seen.append(report.epoch),
-        **epochs,
-    )
+    seen = epochs_seen(fit_problems, "autoencoder", visible, path, **epochs)
     assert seen == [4, 5, 6]
 
 

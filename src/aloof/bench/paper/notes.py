@@ -89,12 +89,12 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "`-unfair` were made that way. The kernel density estimator chooses its bandwidth "
         "on held-out training rows; the others have fixed numbers.",
         "What remains between our figures in the setting `paper` and the paper's may come "
-        "from what the paper does not say, from JPEG images, or from ten problems in place "
-        "of 90. We tried when the rate falls and how many anomalies join a batch, as above. "
+        "from what the paper does not say, from JPEG images, or from ten problems in place of "
+        "90. We tried when the rate falls and how many anomalies join a batch, as above. "
         "Anomalies must share their batches with normal images: in batches of their own, "
         "batch normalisation gives them other statistics, and little of what is learned "
-        "survives (docs/research.md). A reconstruction error that is summed was not tried "
-        "on CIFAR-10: on other data, the loss of MML-VAE vanishes with it.",
+        "survives ([methods.md](methods.md)). A reconstruction error that is summed was not "
+        "tried on CIFAR-10: on other data, the loss of MML-VAE vanishes with it.",
     ),
     "ensembles": (
         "The figure for one model is the mean over the five models of our ensembles, "
@@ -161,17 +161,17 @@ NOTES: Mapping[str, tuple[str, ...]] = {
         "our splits of arrhythmia and 88.2 on satellite, where the literature has 84.5 and "
         "95.1 (that search has no record).",
         "In one point the setting `paper` is not what the paper says: its learning rate is "
-        'constant. The paper divides the rate by ten every fifty epochs "for the '
-        'optimization of the CUBO component"; whether that is for DP-VAE and the warm-up, '
-        "too, it does not say. With a network without batch normalisation, and the rate "
-        "divided by ten at epochs 50 and 100 counted from the start, DP-VAE had 97.5 on "
-        "thyroid, and 99.6 with a constant one (no record). So counting from the start "
-        "seems wrong here. On images we count from the start, and counting from the end of "
-        "the warm-up made MML-VAE worse. A rate that falls fifty epochs after the warm-up "
-        "is the reading `rate steps` (below the complete table). With it, the methods that "
-        "use labels have the figures of the constant rate, to 0.3 points; only MML-VAE on "
-        "satellite in [0, 1] is a point better. The plain VAE changes by up to five points, "
-        "and gains most on thyroid and satellite in [0, 1].",
+        "constant. The paper divides the rate by ten every fifty epochs where it optimises "
+        "the CUBO; whether it also does so for DP-VAE and in the warm-up, it does not say. "
+        "With a network without batch normalisation, and the rate divided by ten at epochs 50 "
+        "and 100 counted from the start, DP-VAE had 97.5 on thyroid, and 99.6 with a constant "
+        "one (no record). So counting from the start seems wrong here. On images we count "
+        "from the start, and counting from the end of the warm-up made MML-VAE worse. A rate "
+        "that falls fifty epochs after the warm-up is the reading `rate steps` (below the "
+        "complete table). With it, the methods that use labels have the figures of the "
+        "constant rate, to 0.3 points; only MML-VAE on satellite in [0, 1] is a point better. "
+        "The plain VAE changes by up to five points, and gains most on thyroid and satellite "
+        "in [0, 1].",
         "The paper has two figures each for MML-VAE on cardio (99.2 here, 99.3 in the "
         "complete table) and for DP-VAE on satellite (89.2 here, 91.7 in the ablation).",
     ),

@@ -121,12 +121,12 @@ def _introduction(status: Status) -> list[str]:
         "problems of an image set are the paper's own, one for each class: there, the error "
         "is far too large, and being within two of them says little. Where two experiments "
         "have the same cell, the later run is shown.",
-        "As in the paper, figures of our methods are of five models, and those of peers with "
-        "networks of one, unless K says otherwise: of five single ones we take the mean. On "
-        "images, the labelled class is the next one in number for ten problems, and each of "
-        "the other nine for 90. The paper evaluates during training, on images held out from "
-        "it or, on ODDS, on the training rows, and does not say whether it keeps the best "
-        "epoch; ours is the last.",
+        "As in the paper, figures of our methods on images and on ODDS are of five models, "
+        "and those of peers with networks of one, unless K says otherwise; where five single "
+        "ones were trained, it is their mean. On images, the labelled class is the next one "
+        "in number for ten problems, and each of the other nine for 90. The paper evaluates "
+        "during training, on images held out from it or, on ODDS, on the training rows, and "
+        "does not say whether it keeps the best epoch; ours is the last.",
         "Tables of peers say how each was run: `(paper)` with the published networks and "
         "schedule (for `ss-dgm`, as we first read them: see the notes), `(ours)` with those of "
         "our methods, `unit` on columns in [0, 1], `-unfair` with the parameters (of "

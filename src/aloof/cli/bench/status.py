@@ -54,7 +54,7 @@ def status(
     device: Annotated[
         str,
         typer.Option(
-            help="The device to estimate minutes for: cpu, cuda, or auto for this machine's."
+            help="The device to estimate times for: cpu, cuda, or auto for this machine's."
         ),
     ] = "auto",
     as_json: Annotated[
@@ -68,7 +68,7 @@ def status(
     published it is preferred. A cell counts as filled once ten problems (or seeds) were run
     with the current system; "older" means that the system has changed since.
 
-    Then come the commands that fill the rest, most important first, and the minutes they take
+    Then come the commands that fill the rest, most important first, and how long they take
     on this machine: measured (same system and data, same kind of device), estimated (from
     similar ones) or guessed. **aloof bench next --minutes 20** runs as many as fit.
 

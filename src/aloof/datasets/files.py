@@ -153,7 +153,7 @@ def obtain(file: DataFile, name: str, origin: str) -> LocalFile:
     if failures := _download(file, path):
         raise DatasetError(
             f"Could not download {name}; nothing was kept.\n"
-            + "".join(f"  {failure}\n" for failure in failures)
+            + "".join(f"  {failure.rstrip('.')}.\n" for failure in failures)
             + f"Try again later, or get the file by hand: {by_hand}"
         )
     _logger.info("downloaded %s to %s", name, path)
